@@ -1,0 +1,362 @@
+"""The config file: what to compare, on what, with which load. Strict and frozen.
+
+`load` reads YAML and refuses, before anything is made, what a run could not use: with the field's
+name, what was given and what is allowed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from eagle_bench.errors import InputError
+
+
+def _whole_number(value: object) -> object:
+    """Take 4 and 4.0 (pipelines turn the one into the other); refuse "4" and true."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("must be a whole number")
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+Whole = Annotated[int, BeforeValidator(_whole_number)]
+Count = Annotated[Whole, Field(ge=1)]
+Number = Annotated[float, Strict()]
+Positive = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+Flag = Annotated[bool, Strict()]
+
+SECRET_NAME = r"^projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(latest|\d+)$"
+SecretName = Annotated[str, Field(pattern=SECRET_NAME, description="Secret Manager resource name, never the secret")]
+
+
+class Section(BaseModel):
+    """Base of every part of the config."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Accelerator(Section):
+    type: str = Field(min_length=1, description="Vertex AI's name, such as NVIDIA_H100_80GB")
+    count: Count = 1
+
+
+class Probe(Section):
+    """A container probe, as Vertex AI takes it: a command or an HTTP path."""
+
+    path: str | None = None
+    command: tuple[str, ...] = ()
+    period_s: Count = 10
+    timeout_s: Count = 10
+    failure_threshold: Count = 3
+
+
+class Serving(Section):
+    """How a model is served. Equal for all variants; a variant adds its own arguments."""
+
+    image: str | None = Field(None, description="serving container; Model Garden's own choice when absent")
+    machine_type: str = "a3-highgpu-8g"
+    accelerator: Accelerator | None = None
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    port: Count | None = None
+    health_route: str | None = None
+    predict_route: str | None = None
+    shared_memory_mb: Count | None = None
+    startup_probe: Probe | None = None
+    health_probe: Probe | None = None
+    deploy_timeout_s: Count = 7200
+    request_timeout_s: Count = Field(600, description="the endpoint's inference time-out, 3600 at most", le=3600)
+    dedicated_endpoint: Flag = True
+    spot: Flag = False
+    reservation: str | None = Field(None, description="resource name of a reservation to use")
+    accept_eula: Flag = False
+
+    @field_validator("args")
+    @classmethod
+    def _no_flag_twice(cls, args: tuple[str, ...]) -> tuple[str, ...]:
+        _refuse_repeated_flags(args)
+        return args
+
+
+class Variant(Section):
+    """One side of the comparison.
+
+    Without `endpoint` and `url` it is deployed from `model` and `serving`, and torn down again.
+    With one of them, what runs there is measured and never touched.
+    """
+
+    id: str = Field(
+        pattern=r"^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$",
+        description="1 to 40 of a-z, 0-9 and -, starting with a letter: it becomes part of an endpoint's id",
+    )
+    label: str | None = Field(None, description="how the report calls it")
+    args: tuple[str, ...] = Field((), description="added to `serving.args`: the speculative settings")
+    env: dict[str, str] = Field(default_factory=dict)
+    endpoint: str | None = Field(
+        None,
+        pattern=r"^projects/[^/\s]+/locations/[^/\s]+/endpoints/[^/\s]+$",
+        description="resource name of an existing Vertex AI endpoint",
+    )
+    url: str | None = Field(
+        None, pattern=r"^https?://[^/\s]+", description="base URL of any OpenAI-compatible server, up to and with /v1"
+    )
+    served_model: str | None = Field(None, description="the model name in requests to `url`")
+    api_key_secret: SecretName | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Variant:
+        if self.endpoint and self.url:
+            raise ValueError("has both `endpoint` and `url`: give one")
+        if (self.endpoint or self.url) and (self.args or self.env):
+            raise ValueError("`args` and `env` are for variants that are deployed, not for an `endpoint` or a `url`")
+        return self
+
+    @property
+    def deployed(self) -> bool:
+        """Whether a run makes (and deletes) this variant's endpoint."""
+        return self.endpoint is None and self.url is None
+
+
+class Workload(Section):
+    """Which prompts, how many, how long the answers."""
+
+    dataset: str = Field(
+        "builtin",
+        min_length=1,
+        description="`builtin`, `sharegpt`, a path, gs:// or https:// address, `hf://owner/name[/file]`, "
+        "or a shape `synthetic:INPUTxOUTPUT` in tokens",
+    )
+    prompt_column: str | None = Field(None, description="column of a CSV file that holds the prompt")
+    prompts_per_level: Count = Field(1000, description="requests per level in all rounds together; the least is max(50, 20 × concurrency)")
+    max_output_tokens: Count = 512
+    min_prompt_tokens: Count = 4
+    max_prompt_tokens: Count = 1024
+    ignore_eos: Flag = Field(False, description="answers of fixed length; the report labels it")
+    request_timeout_s: Positive = 600.0
+    seed: Whole = 0
+    store_text: Flag = True
+
+
+class Slo(Section):
+    """What an interactive user needs; goodput counts the requests that met it."""
+
+    ttft_ms: Positive | None = None
+    tpot_ms: Positive | None = None
+
+
+class Config(Section):
+    """A whole benchmark."""
+
+    project: str = Field(min_length=1)
+    location: str = Field(min_length=1)
+    pipeline_root: str | None = Field(None, description="gs:// folder for the artifacts of runs")
+    service_account: str | None = None
+    model: str | None = Field(
+        None, description="publisher/model@version of Model Garden, or a Hugging Face id (owner/name)"
+    )
+    tokenizer: str | None = Field(None, description="Hugging Face id, gs:// or local folder")
+    hf_token_secret: SecretName | None = None
+    serving: Serving = Serving()
+    variants: tuple[Variant, ...] = Field(min_length=1)
+    baseline: str = "baseline"
+    workload: Workload = Workload()
+    concurrency: tuple[Count, ...] = Field((1, 2, 4, 6, 8, 10), min_length=1)
+    repeats: Count = 3
+    max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
+    price_per_hour: Positive | None = Field(None, description="of one endpoint, for cost per million tokens")
+    slo: Slo | None = None
+    max_hours: Positive | None = Field(None, description="after which a run tears itself down")
+
+    @field_validator("concurrency")
+    @classmethod
+    def _levels_differ(cls, levels: tuple[int, ...]) -> tuple[int, ...]:
+        twice = sorted({n for n in levels if levels.count(n) > 1})
+        if twice:
+            raise ValueError(f"names {twice[0]} twice; each level is measured once, `repeats` repeats it")
+        return levels
+
+    @field_validator("variants")
+    @classmethod
+    def _ids_differ(cls, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+        ids = [v.id for v in variants]
+        twice = sorted({i for i in ids if ids.count(i) > 1})
+        if twice:
+            raise ValueError(f"has two variants with the id {twice[0]!r}")
+        return variants
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Config:
+        ids = [v.id for v in self.variants]
+        if self.baseline not in ids:
+            raise ValueError(
+                f"no variant is the baseline: `baseline` is {self.baseline!r}, the variants are {', '.join(ids)}"
+            )
+        if len(ids) < 2:
+            raise ValueError("`variants` has only the baseline: there is nothing to compare it with")
+        if self.model is None and any(v.deployed for v in self.variants):
+            raise ValueError("`model` is needed: at least one variant is to be deployed")
+        for variant in self.variants:
+            if variant.deployed:
+                _refuse_repeated_flags((*self.serving.args, *variant.args), where=f"of variant {variant.id!r} ")
+        return self
+
+    def requests_at(self, concurrency: int) -> int:
+        """Requests of one cell: what was asked for, never under the least that gives an answer."""
+        return max(self.workload.prompts_per_level, least_requests(concurrency))
+
+
+def least_requests(concurrency: int) -> int:
+    """Requests below which a cell says nothing: max(50, 20 × concurrency)."""
+    return max(50, 20 * concurrency)
+
+
+def load(path: Path) -> Config:
+    """Read and check a config file.
+
+    Raises:
+        InputError: the file is missing, is not YAML, or a field can't be used.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: can't be read: {error}.") from None
+    return parse(text, source=str(path))
+
+
+def parse(text: str, *, source: str = "config") -> Config:
+    """Check a config given as YAML text; `source` names it in errors.
+
+    Raises:
+        InputError: the text is not YAML, or a field can't be used.
+    """
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        at = f", line {where.line + 1}" if where else ""
+        problem = getattr(error, "problem", None) or "it can't be parsed"
+        raise InputError(f"{source}{at}: not YAML: {problem}.") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{source}: not a config: it must be a mapping of fields, such as `variants:`.")
+    return validate(data, source=source)
+
+
+def validate(data: dict[str, Any], *, source: str = "config") -> Config:
+    """Check a config given as plain values.
+
+    Raises:
+        InputError: a field can't be used.
+    """
+    try:
+        return Config.model_validate(data)
+    except ValidationError as error:
+        items = error.errors()
+        deeper = {item["loc"][:-1] for item in items}
+        # A bad item makes its list look empty too: say the first only.
+        problems = [_sentence(item) for item in items if not (item["type"] == "too_short" and item["loc"] in deeper)]
+        raise InputError("\n".join(f"{source}: {problem}" for problem in problems)) from None
+
+
+def _sentence(item: Any) -> str:
+    """One pydantic error as: field, what is wrong, what was given, what is allowed."""
+    field = _field(item["loc"])
+    kind, context, given = item["type"], item.get("ctx", {}), item["input"]
+    if kind == "extra_forbidden":
+        section, known = _known_keys(item["loc"][:-1])
+        key = str(item["loc"][-1])
+        near = difflib.get_close_matches(key, known, n=1)
+        hint = f" Did you mean `{near[0]}`?" if near else f" {section} takes: {', '.join(known)}."
+        return f"`{field}` is not a known key.{hint}"
+    if kind == "missing":
+        return f"`{field}` is missing."
+    if kind == "value_error":
+        subject = f"`{field}` " if field else ""
+        message = str(context["error"])
+        shown = f": {given!r} was given" if not isinstance(given, (dict, list, tuple, BaseModel)) else ""
+        return f"{subject}{message}{shown}."
+    if kind == "too_short":
+        return f"`{field}` is empty: it needs at least {context['min_length']}."
+    if kind == "string_pattern_mismatch":
+        what = _description(item["loc"])
+        if context["pattern"] == SECRET_NAME:  # what was given may be the secret itself: never repeat it
+            return f"`{field}` must be a Secret Manager resource name, projects/…/secrets/…/versions/…, not the secret."
+        return f"`{field}`: {given!r} can't be used: {what or 'it must match ' + context['pattern']}."
+    return f"`{field}`: {given!r} can't be used: {item['msg'][0].lower()}{item['msg'][1:]}."
+
+
+def _field(loc: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def _sections(loc: tuple[int | str, ...]) -> Iterator[tuple[type[Section], str]]:
+    """The models along a location, each with the field that leads on from it."""
+    model: type[Section] | None = Config
+    for part in loc:
+        if isinstance(part, int):
+            continue
+        if model is None or part not in model.model_fields:
+            return
+        yield model, part
+        model = _model_in(model.model_fields[part].annotation)
+
+
+def _model_in(annotation: Any) -> type[Section] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = _model_in(inner)
+        if found:
+            return found
+    return None
+
+
+def _known_keys(loc: tuple[int | str, ...]) -> tuple[str, list[str]]:
+    steps = list(_sections(loc))
+    model: type[Section] | None = Config
+    if steps:
+        parent, name = steps[-1]
+        model = _model_in(parent.model_fields[name].annotation)
+    assert model is not None
+    return (f"`{_field(loc)}`" if loc else "a config"), list(model.model_fields)
+
+
+def _description(loc: tuple[int | str, ...]) -> str | None:
+    steps = list(_sections(loc))
+    if not steps:
+        return None
+    model, name = steps[-1]
+    return model.model_fields[name].description
+
+
+FLAG = re.compile(r"^(--[A-Za-z0-9][\w.-]*)")
+Family = Literal["vllm", "sglang", "unknown"]
+
+
+def _refuse_repeated_flags(args: tuple[str, ...], *, where: str = "") -> None:
+    flags = [match.group(1) for arg in args if (match := FLAG.match(arg))]
+    twice = sorted({flag for flag in flags if flags.count(flag) > 1})
+    if twice:
+        raise ValueError(f"{where}gives {twice[0]} twice: the server would silently take one of them")
