@@ -1,0 +1,78 @@
+"""The command line. Each command is a module of `eagle_bench.commands`, imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from typing import Any, cast
+
+import click
+
+from eagle_bench import __version__
+from eagle_bench.errors import EagleBenchError
+
+# name -> one line of help; the module of that name holds the click command `command`.
+COMMANDS = {
+    "run": "Run the pipeline on this machine and write a report.",
+    "compile": "Write the pipeline template for Vertex AI Pipelines.",
+    "submit": "Submit the pipeline to Vertex AI.",
+    "bench": "Measure one endpoint at one concurrency.",
+    "compare": "Compare saved results and write a report.",
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command's module only to run it or to show its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"eagle_bench.commands.{cmd_name}")
+        return cast(click.Command, module.command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="eagle-bench")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def group(debug: bool) -> None:
+    """Does EAGLE speculative decoding pay on your endpoint, and up to which concurrency?
+
+    Exit status: 0 done, 1 an unexpected fault, 2 your input, 3 a gate failed, 4 no usable result.
+    """
+
+
+def main(argv: list[str] | None = None) -> Any:
+    """Entry point: runs a command and turns errors into one message and an exit status."""
+    args = sys.argv[1:] if argv is None else argv
+    debug = "--debug" in args
+    # A switch for the whole program may stand anywhere.
+    args = [arg for arg in args if arg != "--debug"]
+    try:
+        result = group.main(args=args, prog_name="eagle-bench", standalone_mode=False)
+        sys.exit(result if isinstance(result, int) else 0)
+    except EagleBenchError as error:
+        _fail(str(error), error.exit_status, debug)
+    except click.exceptions.Abort:
+        _fail("interrupted.", 130, debug)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except KeyboardInterrupt:
+        _fail("interrupted.", 130, debug)
+    except Exception as error:  # the last border: no traceback unless asked for
+        _fail(f"unexpected fault: {type(error).__name__}: {error}. `--debug` shows where.", 1, debug)
+
+
+def _fail(message: str, status: int, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"eagle-bench: {message}", err=True)
+    sys.exit(status)

@@ -1,0 +1,59 @@
+"""A variant as the pipeline's tasks get it: all that is needed to deploy or reach it, in one value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eagle_bench.config import Config, Section, SecretName, Serving
+
+
+class VariantSpec(Section):
+    """One variant with the shared serving settings merged in. Travels as a pipeline parameter."""
+
+    id: str
+    label: str | None = None
+    model: str | None = None
+    serving: Serving | None = None
+    endpoint: str | None = None
+    url: str | None = None
+    served_model: str | None = None
+    api_key_secret: SecretName | None = None
+    hf_token_secret: SecretName | None = None
+
+    @property
+    def deployed(self) -> bool:
+        """Whether a run makes (and deletes) this variant's endpoint."""
+        return self.endpoint is None and self.url is None
+
+    def as_parameter(self) -> dict[str, Any]:
+        """Plain JSON values without what is absent: consoles show parameters to people."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def resolve(config: Config) -> tuple[VariantSpec, ...]:
+    """The variants of a config, the baseline first, each with `serving` and its own arguments merged."""
+    ordered = sorted(config.variants, key=lambda variant: variant.id != config.baseline)
+    specs = []
+    for variant in ordered:
+        serving = None
+        if variant.deployed:
+            serving = config.serving.model_copy(
+                update={
+                    "args": (*config.serving.args, *variant.args),
+                    "env": {**config.serving.env, **variant.env},
+                }
+            )
+        specs.append(
+            VariantSpec(
+                id=variant.id,
+                label=variant.label,
+                model=config.model if variant.deployed else None,
+                serving=serving,
+                endpoint=variant.endpoint,
+                url=variant.url,
+                served_model=variant.served_model,
+                api_key_secret=variant.api_key_secret,
+                hf_token_secret=config.hf_token_secret if variant.deployed else None,
+            )
+        )
+    return tuple(specs)
