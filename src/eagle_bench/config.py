@@ -154,12 +154,24 @@ class Workload(Section):
     seed: Whole = 0
     store_text: Flag = True
 
+    def requests_at(self, concurrency: int) -> int:
+        """Requests of one cell: what was asked for, never under the least that gives an answer."""
+        return max(self.prompts_per_level, least_requests(concurrency))
+
 
 class Slo(Section):
     """What an interactive user needs; goodput counts the requests that met it."""
 
     ttft_ms: Positive | None = None
     tpot_ms: Positive | None = None
+
+
+class Criteria(Section):
+    """What the results are judged by."""
+
+    max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
+    price_per_hour: Positive | None = None
+    slo: Slo | None = None
 
 
 class Config(Section):
@@ -218,9 +230,9 @@ class Config(Section):
                 _refuse_repeated_flags((*self.serving.args, *variant.args), where=f"of variant {variant.id!r} ")
         return self
 
-    def requests_at(self, concurrency: int) -> int:
-        """Requests of one cell: what was asked for, never under the least that gives an answer."""
-        return max(self.workload.prompts_per_level, least_requests(concurrency))
+    @property
+    def criteria(self) -> Criteria:
+        return Criteria(max_failure_rate=self.max_failure_rate, price_per_hour=self.price_per_hour, slo=self.slo)
 
 
 def least_requests(concurrency: int) -> int:

@@ -1,0 +1,58 @@
+"""One endpoint under one concurrency."""
+
+from google_cloud_pipeline_components.types.artifact_types import VertexEndpoint
+from kfp import dsl
+
+from eagle_bench.components._image import BENCH_IMAGE
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def benchmark(
+    project: str,
+    location: str,
+    run_id: str,
+    variant: dict,
+    workload: dict,
+    criteria: dict,
+    concurrency: int,
+    repeats: int,
+    endpoint: dsl.Input[VertexEndpoint],
+    checked: dsl.Input[dsl.Artifact],
+    prompts: dsl.Input[dsl.Dataset],
+    cell: dsl.Output[dsl.Dataset],
+    metrics: dsl.Output[dsl.Metrics],
+):
+    """Measures an endpoint at one concurrency with vLLM's benchmark client.
+
+    Args:
+        project: Project of the endpoint.
+        location: Region of the endpoint.
+        run_id: Id of the run.
+        variant: The variant with all its settings.
+        workload: Lengths, time-outs, seed.
+        criteria: Largest failure rate, SLO.
+        concurrency: Requests in flight.
+        repeats: Rounds, each with prompts of its own.
+        endpoint: The endpoint.
+        checked: Result of the smoke test.
+        prompts: The staged prompts.
+        cell: The result, `cell.json`.
+        metrics: Its headline numbers.
+    """
+    from eagle_bench.tasks.benchmark import benchmark
+
+    benchmark(
+        project,
+        location,
+        run_id,
+        variant,
+        workload,
+        criteria,
+        concurrency,
+        repeats,
+        endpoint,
+        checked,
+        prompts,
+        cell,
+        metrics,
+    )

@@ -1,0 +1,20 @@
+"""The levels of one variant in one artifact."""
+
+from typing import List
+
+from kfp import dsl
+
+from eagle_bench.components._image import BENCH_IMAGE
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def collect(cells: dsl.Input[List[dsl.Dataset]], summary: dsl.Output[dsl.Dataset]):
+    """Puts the results of all levels of one variant into one file.
+
+    Args:
+        cells: The results, one for each level.
+        summary: One result a line.
+    """
+    from eagle_bench.tasks.collect import collect
+
+    collect(cells, summary)

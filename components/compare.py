@@ -1,0 +1,65 @@
+"""From cells to an answer."""
+
+from typing import List
+
+from kfp import dsl
+
+from eagle_bench.components._image import BENCH_IMAGE
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def compare(
+    run_id: str,
+    template_sha256: str,
+    variants: List[dict],
+    concurrency: List[int],
+    baseline: str,
+    criteria: dict,
+    summaries: dsl.Input[List[dsl.Dataset]],
+    comparison: dsl.Output[dsl.Dataset],
+    report: dsl.Output[dsl.HTML],
+    summary: dsl.Output[dsl.Markdown],
+    metrics: dsl.Output[dsl.Metrics],
+):
+    """Compares every variant with the baseline, level by level, and writes the report.
+
+    Args:
+        run_id: Id of the run.
+        template_sha256: Hash of the pipeline template that is running.
+        variants: The variants that were planned.
+        concurrency: The levels that were planned.
+        baseline: Id of the variant that the others are compared with.
+        criteria: Largest failure rate, price, SLO.
+        summaries: The results, one artifact for each variant.
+        comparison: The whole answer, `comparison.json`.
+        report: The report for people.
+        summary: The answer in short.
+        metrics: The answer's numbers.
+    """
+    from eagle_bench.tasks.compare import compare
+
+    compare(
+        run_id,
+        template_sha256,
+        variants,
+        concurrency,
+        baseline,
+        criteria,
+        summaries,
+        comparison,
+        report,
+        summary,
+        metrics,
+    )
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def conclude(comparison: dsl.Input[dsl.Dataset]):
+    """Fails the run if nothing in it can support an answer. The report is kept by then.
+
+    Args:
+        comparison: The whole answer.
+    """
+    from eagle_bench.tasks.compare import conclude
+
+    conclude(comparison)

@@ -1,0 +1,44 @@
+"""The machines go back."""
+
+from typing import List
+
+from kfp import dsl
+
+from eagle_bench.components._image import BENCH_IMAGE
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def teardown(project: str, location: str, run_id: str, variant: dict):
+    """Deletes one variant's endpoint and model as soon as it is measured, whatever happened before.
+
+    Args:
+        project: Project of the endpoint.
+        location: Region of the endpoint.
+        run_id: Id of the run; the endpoint's id is derived from it.
+        variant: The variant; one that the run did not deploy is left alone.
+    """
+    from eagle_bench.tasks.teardown import teardown
+
+    teardown(project, location, run_id, [variant])
+
+
+@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+def teardown_all(
+    project: str,
+    location: str,
+    run_id: str,
+    variants: List[dict],
+    status: dsl.PipelineTaskFinalStatus,
+):
+    """Deletes whatever is left of a run when it ends, however it ends.
+
+    Args:
+        project: Project of the endpoints.
+        location: Region of the endpoints.
+        run_id: Id of the run.
+        variants: All variants of the run.
+        status: How the run ended.
+    """
+    from eagle_bench.tasks.teardown import teardown
+
+    teardown(project, location, run_id, variants, status.state)

@@ -1,0 +1,1 @@
+"""The compiled pipeline: one file for Vertex AI Pipelines and for this machine."""
