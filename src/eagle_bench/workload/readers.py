@@ -1,0 +1,138 @@
+"""Conversations out of the forms that people keep them in, as a stream.
+
+| form  | what it looks like                                                             |
+|-------|--------------------------------------------------------------------------------|
+| JSON  | an array of objects, as ShareGPT; read as a stream, whatever its size          |
+| JSONL | an object a line                                                               |
+| CSV   | a header, and a column that holds the prompt                                   |
+
+An object is one of
+
+    {"conversations": [{"from": "human", "value": …}, …]}        ShareGPT
+    {"messages": [{"role": "user", "content": …}, …]}            OpenAI
+    {"prompt": …, "output_tokens": …}                            plain
+
+each with `id` and `kind` where the source has them. The form is read off the content, never off the file's name.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from eagle_bench.errors import InputError
+from eagle_bench.workload.conversations import ALLOWED, Entry, entry_of, excerpt
+
+BOM = b"\xef\xbb\xbf"
+LARGEST_LOCATED_BYTES = 64 * 2**20
+csv.field_size_limit(2**27)
+
+
+def read(path: Path, *, prompt_column: str | None = None, name: str | None = None) -> Iterator[Entry]:
+    """Stream the entries of a file in their order; `name` stands for it in errors.
+
+    Memory does not grow with the file: one entry is held at a time.
+
+    Raises:
+        InputError: the file is missing or in no known form; names file, line or entry, what was found, what is allowed.
+    """
+    shown = name or str(path)
+    try:
+        with path.open("rb") as file:
+            start = file.read(65536)
+            file.seek(len(BOM) if start.startswith(BOM) else 0)
+            head = start.removeprefix(BOM).lstrip()
+            if not head:
+                raise InputError(f"{shown}: is empty. It must hold {ALLOWED}.")
+            if head.startswith(b"PAR1") or b"\0" in head:
+                raise InputError(f"{shown}: is a binary file. It must hold {ALLOWED}.")
+            if head.startswith(b"["):
+                yield from _array(file, path, shown)
+            elif head.startswith(b"{"):
+                yield from _lines(file, shown)
+            else:
+                yield from _table(file, shown, prompt_column)
+    except (FileNotFoundError, IsADirectoryError):
+        raise InputError(f"{shown}: there is no such file.") from None
+    except OSError as error:
+        raise InputError(f"{shown}: can't be read: {error.strerror or error}.") from None
+
+
+def _array(file: BinaryIO, path: Path, shown: str) -> Iterator[Entry]:
+    import ijson
+
+    number = 0
+    try:
+        for item in ijson.items(file, "item", use_float=True):
+            number += 1
+            yield entry_of(item, shown=shown, place=f"entry {number}", number=number)
+    except (ijson.JSONError, UnicodeDecodeError) as error:
+        raise InputError(f"{shown}, {_broken_at(path, number)}: not JSON: {_first_line(error)}.") from None
+    if number == 0:
+        raise InputError(f"{shown}: is an empty array. It must hold {ALLOWED}.")
+
+
+def _broken_at(path: Path, entries: int) -> str:
+    """Where a JSON array breaks: its line, or in a file too large to hold, the entry before."""
+    if path.stat().st_size <= LARGEST_LOCATED_BYTES:
+        try:
+            json.loads(path.read_bytes())
+        except json.JSONDecodeError as error:
+            return f"line {error.lineno}, column {error.colno}"
+        except UnicodeDecodeError:
+            pass
+    return f"after entry {entries}"
+
+
+def _first_line(error: Exception) -> str:
+    text = error.args[0] if error.args else error
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    return str(text).strip().splitlines()[0].rstrip(". ") if str(text).strip() else type(error).__name__
+
+
+def _lines(file: BinaryIO, shown: str) -> Iterator[Entry]:
+    number = 0
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except ValueError as error:
+            why = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else f"{error}"
+            raise InputError(
+                f"{shown}, line {number}: not a JSON object on one line: {why}: {excerpt(line.decode(errors='replace').strip())}.",
+                hint=f"The file must hold {ALLOWED}.",
+            ) from None
+        yield entry_of(item, shown=shown, place=f"line {number}", number=number)
+
+
+def _table(file: BinaryIO, shown: str, column: str | None) -> Iterator[Entry]:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    try:
+        rows = csv.DictReader(text)
+        columns = list(rows.fieldnames or ())
+        wanted = column or "prompt"
+        if wanted not in columns:
+            asked = f"there is no column {wanted!r}" if column else "no column is named"
+            raise InputError(
+                f"{shown}, line 1: read as CSV, {asked}; the columns are {excerpt(', '.join(columns))}.",
+                hint=f"Name one of them with `prompt_column`. Other forms: {ALLOWED}.",
+            )
+        for number, row in enumerate(rows, 1):
+            # The line of a row's end: cells may hold line breaks.
+            place = f"line {rows.line_num}"
+            item = {"prompt": row[wanted] or "", "id": row.get("id"), "kind": row.get("kind")}
+            if row.get("output_tokens"):
+                item["output_tokens"] = row["output_tokens"]
+            yield entry_of(item, shown=shown, place=place, number=number)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{shown}: is not UTF-8 text: {error}. It must hold {ALLOWED}.") from None
+    except csv.Error as error:
+        raise InputError(f"{shown}: can't be read as CSV: {error}. It must hold {ALLOWED}.") from None
+    finally:
+        text.detach()
