@@ -1,0 +1,271 @@
+"""What makes a result suspect, as data: a stable code, the numbers, and the next step.
+
+Each check is a generator over what the comparison knows; `warnings` runs them all in the order in which a
+reader should see them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from eagle_bench.comparison import LevelComparison, Losslessness, Warning
+from eagle_bench.config import least_requests
+from eagle_bench.grid import Grid
+from eagle_bench.losslessness import excess
+from eagle_bench.results import CellResult
+from eagle_bench.units import count, milliseconds, percent, significant, times
+
+LENGTH_TOLERANCE = 0.02
+ACCEPTANCE_NEAR_ONE = 1.1
+LOOP_LAG_MS, CPU_FRACTION = 10.0, 0.85
+_IMPOSSIBLE_MARGIN = 1.05
+_FEW_ROUNDS = 3
+
+# What may differ between variants: everything else in these two places is a difference of the experiment.
+_FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served_model", "api_key_secret"})
+_ENVIRONMENT_EQUAL = ("image", "machine_type", "accelerator", "replicas", "region", "location", "client_version")
+
+
+def warnings(
+    grid: Grid, comparisons: Sequence[LevelComparison], lossless: Sequence[Losslessness]
+) -> tuple[Warning, ...]:
+    """Everything that makes this result suspect, the gravest first."""
+    found: list[Warning] = []
+    for check in (_presence, _failures, _settings, _prompts, _tokens, _requests, _client):
+        found += check(grid)
+    for compared in (_possible, _drift, _side_effects):
+        found += compared(grid, comparisons)
+    found += _acceptance(grid)
+    found += _answers(lossless)
+    found += _said_by_cells(grid)
+    return tuple(found)
+
+
+def _good(grid: Grid) -> Iterator[CellResult]:
+    """Cells that were planned, came in once and measured something."""
+    for key in grid.planned():
+        cell = grid.cells.get(key)
+        if cell is not None and cell.metrics is not None and key not in grid.twice:
+            yield cell
+
+
+def _against_baseline(grid: Grid) -> Iterator[tuple[CellResult, CellResult]]:
+    for cell in _good(grid):
+        baseline = grid.cells.get((grid.plan.baseline, cell.concurrency))
+        if cell.variant != grid.plan.baseline and baseline is not None and baseline.metrics is not None:
+            yield baseline, cell
+
+
+def _warn(code: str, text: str, cell: CellResult | LevelComparison | Losslessness | None = None) -> Warning:
+    if cell is None:
+        return Warning(code=code, text=text)
+    return Warning(code=code, variant=cell.variant, concurrency=cell.concurrency, text=text)
+
+
+def _presence(grid: Grid) -> Iterator[Warning]:
+    for variant, level in grid.planned():
+        if (variant, level) in grid.twice:
+            code, said = "duplicate_cell", "came in more than once; keep the file that belongs to this run"
+        elif (variant, level) not in grid.cells:
+            code, said = "missing_cell", "was planned and did not come in; look at that step's log"
+        else:
+            continue
+        text = f"{variant} at concurrency {level} {said}."
+        yield Warning(code=code, variant=variant, concurrency=level, text=text)
+    for variant, level in sorted(set(grid.unplanned)):
+        text = f"{variant} at concurrency {level} is not part of the plan and was left out."
+        yield Warning(code="unplanned_cell", variant=variant, concurrency=level, text=text)
+
+
+def _failures(grid: Grid) -> Iterator[Warning]:
+    for key in grid.planned():
+        cell = grid.cells.get(key)
+        if cell is None:
+            continue
+        if cell.failure is not None:
+            stage = cell.failure.stage.replace("_", " ")
+            yield _warn("cell_failed", f"{stage} failed ({cell.failure.kind}): {cell.failure.message}", cell)
+        elif cell.counts.failed:
+            requested = cell.counts.requested
+            share = percent(cell.counts.failed / requested)
+            empty = f", {cell.counts.empty} of them without an answer" if cell.counts.empty else ""
+            bodies = [r.error.body for r in cell.requests if r.error and r.error.body]
+            said = f" The server said: “{bodies[0][:200]}”." if bodies else ""
+            text = (
+                f"{cell.counts.failed} of {count(requested, 'request')} failed ({share}{empty}).{said} "
+                "Failures are often the long requests, so what is left looks fast: read the server's log."
+            )
+            yield _warn("failures", text, cell)
+
+
+def _settings(grid: Grid) -> Iterator[Warning]:
+    """Settings, environments and request bodies that differ where only speculation should."""
+    settings = grid.plan.settings
+    before = settings.get(grid.plan.baseline, {})
+    for variant in grid.plan.variants:
+        after = settings.get(variant, {})
+        differing = [
+            f"{name} ({before.get(name, 'not set')} and {after.get(name, 'not set')})"
+            for name in sorted(before.keys() | after.keys())
+            if before.get(name) != after.get(name) and name not in _FREE_SETTINGS
+        ]
+        if settings and differing and variant in settings:
+            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
+            yield Warning(code="unequal_settings", variant=variant, text=text)
+    for baseline, cell in _against_baseline(grid):
+        differing = [
+            f"{name} ({baseline.environment[name]} and {cell.environment[name]})"
+            for name in _ENVIRONMENT_EQUAL
+            if name in baseline.environment
+            and cell.environment.get(name, baseline.environment[name]) != baseline.environment[name]
+        ]
+        if baseline.settings and cell.settings:
+            one, other = baseline.settings.model_dump(), cell.settings.model_dump()
+            differing += [f"{name} ({one[name]} and {other[name]})" for name in one if one[name] != other[name]]
+        if differing:
+            yield _warn(
+                "unequal_settings", f"measured under other conditions than the baseline: {'; '.join(differing)}.", cell
+            )
+
+
+def _prompts(grid: Grid) -> Iterator[Warning]:
+    """Prompts that an endpoint saw more than once, and slices that differ between the variants."""
+    for variant in grid.plan.variants:
+        homes: dict[str, set[int]] = defaultdict(set)
+        repeated = 0
+        for level in sorted(grid.plan.levels):
+            cell = grid.cells.get((variant, level))
+            ids = [request.prompt_id for request in cell.requests] if cell else []
+            repeated += len(ids) - len(set(ids))
+            for prompt in ids:
+                homes[prompt].add(level)
+        shared = sum(len(levels) > 1 for levels in homes.values())
+        if shared or repeated:
+            text = (
+                f"{count(shared + repeated, 'prompt')} reached {variant} more than once: a prefix cache answers the second "
+                "time, and that is what is measured then. Use more prompts."
+            )
+            yield Warning(code="prompts_reused", variant=variant, text=text)
+    for baseline, cell in _against_baseline(grid):
+        if baseline.prompts and cell.prompts and baseline.prompts.sha256 != cell.prompts.sha256:
+            yield _warn(
+                "different_prompts", "got other prompts than the baseline. Give both the same file and seed.", cell
+            )
+
+
+def _tokens(grid: Grid) -> Iterator[Warning]:
+    """Token counts: where they come from, and whether the answers are equally long."""
+    for baseline, cell in _against_baseline(grid):
+        if baseline.token_source and cell.token_source and baseline.token_source != cell.token_source:
+            text = f"tokens are counted by {cell.token_source}, the baseline's by {baseline.token_source}. Use one for both."
+            yield _warn("token_source", text, cell)
+        lengths = [m.mean_output_tokens for m in (baseline.metrics, cell.metrics) if m and m.mean_output_tokens]
+        if len(lengths) == 2 and abs(lengths[1] / lengths[0] - 1) > LENGTH_TOLERANCE:
+            text = (
+                f"answers have {significant(lengths[1])} tokens on average, the baseline's {significant(lengths[0])} "
+                f"({percent(abs(lengths[1] / lengths[0] - 1))} apart; {percent(LENGTH_TOLERANCE)} is noise). The variants do not "
+                "do the same work: check the chat template and the sampling settings, and trust TPOT before E2E."
+            )
+            yield _warn("output_length", text, cell)
+
+
+def _requests(grid: Grid) -> Iterator[Warning]:
+    for cell in _good(grid):
+        needed = least_requests(cell.concurrency)
+        if cell.counts.completed < needed:
+            text = f"{cell.counts.completed} requests completed; at concurrency {cell.concurrency} it takes at least {needed}. Measure more prompts."
+            yield _warn("too_few_requests", text, cell)
+        if not cell.requests:
+            text = "there are only sums, no single requests, so nothing can be paired. Save the results with `--save-detailed`."
+            yield _warn("no_details", text, cell)
+    rounds = [len({r.round for r in cell.requests}) for cell in _good(grid) if cell.requests]
+    if rounds and min(rounds) < _FEW_ROUNDS:
+        text = (
+            f"the cells have {count(min(rounds), 'round')}: drift of the server between rounds is not in the intervals as it "
+            f"would be with {_FEW_ROUNDS}. Set `repeats: {_FEW_ROUNDS}` or more."
+        )
+        yield Warning(code="few_rounds", text=text)
+
+
+def _client(grid: Grid) -> Iterator[Warning]:
+    for cell in _good(grid):
+        health = cell.client
+        if health is None:
+            continue
+        signs = []
+        if health.loop_lag_ms_p99 is not None and health.loop_lag_ms_p99 > LOOP_LAG_MS:
+            signs.append(f"its event loop lagged by {milliseconds(health.loop_lag_ms_p99)} (p99)")
+        if health.cpu_fraction is not None and health.cpu_fraction > CPU_FRACTION:
+            signs.append(f"it used {percent(health.cpu_fraction)} of its processor")
+        if signs:
+            text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more processes or cores."
+            yield _warn("client_saturated", text, cell)
+
+
+def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
+    """A step of the target yields `acceptance.length` tokens: decoding can't be faster than that times the baseline."""
+    for comparison in comparisons:
+        cell = grid.cells.get((comparison.variant, comparison.concurrency))
+        tpot = comparison.speedup.tpot if comparison.speedup else None
+        if cell is None or cell.acceptance is None or tpot is None:
+            continue
+        ceiling = cell.acceptance.length
+        if (tpot.low or tpot.estimate) > ceiling * _IMPOSSIBLE_MARGIN:
+            text = (
+                f"a speed-up of {times(tpot.estimate)} is more than the acceptance length of {significant(ceiling)} allows. "
+                "Something else differs: look for a prefix cache, another batch limit, or another machine."
+            )
+            yield _warn("impossible_speedup", text, comparison)
+
+
+def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
+    for comparison in comparisons:
+        if comparison.drift and comparison.verdict == "inconclusive":
+            text = (
+                "the rounds differ by more than their prompts explain: the endpoint drifted. More rounds help here, "
+                "more prompts do not; measure the variants in turns."
+            )
+            yield _warn("drift", text, comparison)
+
+
+def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
+    """A gain in TPOT that is paid elsewhere."""
+    for comparison in comparisons:
+        speedup = comparison.speedup
+        if speedup is None or comparison.verdict != "faster":
+            continue
+        for name, interval in (("time to first token", speedup.ttft), ("throughput", speedup.throughput)):
+            if interval is not None and interval.high is not None and interval.high < 1:
+                code = "slower_first_token" if interval is speedup.ttft else "lower_throughput"
+                text = f"{name} is worse than the baseline's ({times(interval.estimate)}) although TPOT is better: weigh what your users feel."
+                yield _warn(code, text, comparison)
+
+
+def _acceptance(grid: Grid) -> Iterator[Warning]:
+    for cell in _good(grid):
+        if cell.acceptance is not None and cell.acceptance.length < ACCEPTANCE_NEAR_ONE:
+            if cell.variant == grid.plan.baseline:
+                continue
+            text = (
+                f"the acceptance length is {cell.acceptance.length:.2f} (from {cell.acceptance.source}): almost no drafted "
+                "token is accepted. The draft model is broken or belongs to another target: check its path and version."
+            )
+            yield _warn("acceptance_near_one", text, cell)
+
+
+def _answers(lossless: Iterable[Losslessness]) -> Iterator[Warning]:
+    for found in lossless:
+        beyond = excess(found)
+        if beyond:
+            text = (
+                f"{percent(1 - found.identical / found.pairs)} of the answers differ from the baseline's, "
+                f"{percent(beyond)} more than the baseline differs from itself. Speculation should not change them: report it."
+            )
+            yield _warn("not_lossless", text, found)
+
+
+def _said_by_cells(grid: Grid) -> Iterator[Warning]:
+    for cell in _good(grid):
+        for text in cell.warnings:
+            yield _warn("client", text, cell)

@@ -1,0 +1,55 @@
+"""Money and promises: what a token costs, and which levels keep the objective of an interactive user."""
+
+from __future__ import annotations
+
+from eagle_bench.comparison import CellView, Decision, Plan
+from eagle_bench.grid import Grid
+from eagle_bench.results import CellMetrics
+from eagle_bench.units import dollars
+
+
+def dollars_per_million_tokens(price_per_hour: float | None, output_tokens_per_s: float | None) -> float | None:
+    """Price per hour ÷ output tokens per hour × 10⁶."""
+    if price_per_hour is None or not output_tokens_per_s:
+        return None
+    return price_per_hour / (output_tokens_per_s * 3600) * 1e6
+
+
+def meets_slo(plan: Plan, metrics: CellMetrics) -> bool | None:
+    """Whether nine of ten requests keep each limit that the plan sets (p90 ≤ limit); None without limits."""
+    kept = []
+    if plan.slo_ttft_ms is not None:
+        kept.append(metrics.ttft_ms.p90 <= plan.slo_ttft_ms)
+    if plan.slo_tpot_ms is not None:
+        if metrics.tpot_ms is None:
+            return None
+        kept.append(metrics.tpot_ms.p90 <= plan.slo_tpot_ms)
+    return all(kept) if kept else None
+
+
+def largest_meeting_slo(views: list[CellView]) -> int | None:
+    """The largest concurrency up to which every measured level keeps the objective; None where the first fails."""
+    largest = None
+    for view in sorted(views, key=lambda view: view.concurrency):
+        if not view.meets_slo:
+            break
+        largest = view.concurrency
+    return largest
+
+
+def with_savings(decision: Decision, plan: Plan, grid: Grid) -> Decision:
+    """A decision to turn a variant on, with what that saves at its limit where the price is known."""
+    level = decision.up_to_concurrency
+    if plan.price_per_hour is None or level is None:
+        return decision
+    costs = []
+    for variant in (plan.baseline, decision.variant):
+        metrics = grid.cells[variant, level].metrics
+        costs.append(dollars_per_million_tokens(plan.price_per_hour, metrics.output_tokens_per_s if metrics else None))
+    before, after = costs
+    if before is None or after is None:
+        return decision
+    told = "saves" if after < before else "costs"
+    more = "" if after < before else " more"
+    sentence = f"At concurrency {level} it {told} {dollars(abs(before - after))}{more} per million output tokens."
+    return decision.model_copy(update={"text": f"{decision.text} {sentence}"})

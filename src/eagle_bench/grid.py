@@ -1,0 +1,72 @@
+"""What came in, held against the plan: every planned cell once, or it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from eagle_bench.comparison import Plan
+from eagle_bench.results import CellResult
+from eagle_bench.units import count, percent
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Planned cells by (variant, concurrency), and what did not fit."""
+
+    plan: Plan
+    cells: dict[tuple[str, int], CellResult]
+    twice: frozenset[tuple[str, int]]
+    unplanned: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, plan: Plan, cells: Iterable[CellResult]) -> Grid:
+        found: dict[tuple[str, int], CellResult] = {}
+        twice: set[tuple[str, int]] = set()
+        unplanned: list[tuple[str, int]] = []
+        for cell in cells:
+            key = cell.variant, cell.concurrency
+            if cell.variant not in plan.variants or cell.concurrency not in plan.levels:
+                unplanned.append(key)
+            elif key in found:
+                twice.add(key)
+            else:
+                found[key] = cell
+        return cls(plan, found, frozenset(twice), tuple(unplanned))
+
+    def planned(self) -> Iterator[tuple[str, int]]:
+        """All planned cells, variants in the plan's order, levels rising."""
+        for variant in self.plan.variants:
+            for level in sorted(self.plan.levels):
+                yield variant, level
+
+    def problem(self, variant: str, level: int) -> str | None:
+        """Why a cell can't be part of a verdict, in words; None where it can."""
+        if (variant, level) in self.twice:
+            return f"{variant} at concurrency {level} came in more than once, and none of them is guessed to be the right one"
+        cell = self.cells.get((variant, level))
+        if cell is None:
+            return f"{variant} has no result at concurrency {level}"
+        if cell.failure is not None:
+            stage = cell.failure.stage.replace("_", " ")
+            return f"{variant} at concurrency {level}: {stage} failed: {cell.failure.message}"
+        counts = cell.counts
+        if counts.completed == 0 or cell.metrics is None:
+            return f"{variant} at concurrency {level}: none of {count(counts.requested, 'request')} was answered{_cause(cell)}"
+        rate = counts.failed / counts.requested if counts.requested else 0.0
+        if rate > self.plan.max_failure_rate:
+            return (
+                f"{variant} at concurrency {level}: {counts.failed} of {count(counts.requested, 'request')} failed "
+                f"({percent(rate)}; {percent(self.plan.max_failure_rate)} are allowed){_cause(cell)}"
+            )
+        return None
+
+
+def _cause(cell: CellResult) -> str:
+    """The most frequent error of a cell, to be put behind a sentence."""
+    errors = [request.error for request in cell.requests if request.error is not None]
+    if not errors:
+        return ""
+    names = [f"{error.kind} {error.status}" if error.status else error.kind for error in errors]
+    most = max(sorted(set(names)), key=names.count)
+    return f", mostly with “{most}”"

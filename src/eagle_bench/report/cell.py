@@ -1,0 +1,55 @@
+"""One cell for the console: its numbers as scalars, and a short page in Markdown."""
+
+from __future__ import annotations
+
+import math
+
+from eagle_bench.results import CellResult
+from eagle_bench.units import NOTHING, milliseconds, rate, significant
+
+
+def scalars(cell: CellResult) -> dict[str, float]:
+    """Finite numbers of one cell under stable names; what is unknown is absent, never 0."""
+    metrics, acceptance = cell.metrics, cell.acceptance
+    tpot = metrics.tpot_ms if metrics else None
+    values: dict[str, float | None] = {
+        "requested": cell.counts.requested,
+        "completed": cell.counts.completed,
+        "failed": cell.counts.failed,
+        "median_tpot_ms": tpot.p50 if tpot else None,
+        "p90_tpot_ms": tpot.p90 if tpot else None,
+        "median_ttft_ms": metrics.ttft_ms.p50 if metrics else None,
+        "p90_ttft_ms": metrics.ttft_ms.p90 if metrics else None,
+        "median_e2e_ms": metrics.e2e_ms.p50 if metrics else None,
+        "output_tokens_per_s": metrics.output_tokens_per_s if metrics else None,
+        "requests_per_s": metrics.requests_per_s if metrics else None,
+        "goodput": metrics.goodput if metrics else None,
+        "acceptance_length": acceptance.length if acceptance else None,
+    }
+    return {name: float(value) for name, value in values.items() if value is not None and math.isfinite(value)}
+
+
+def render(cell: CellResult) -> str:
+    """One cell in Markdown: what it measured, or why it did not."""
+    from eagle_bench.report.markdown import escape
+
+    counts = cell.counts
+    lines = [f"# {escape(cell.variant)} at concurrency {cell.concurrency}"]
+    if cell.failure is not None:
+        stage = cell.failure.stage.replace("_", " ")
+        lines.append(f"**{escape(stage)} failed:** {escape(cell.failure.message)}")
+    lines.append(f"{counts.completed} of {counts.requested} requests completed, {counts.failed} failed.")
+    metrics = cell.metrics
+    if metrics is not None:
+        tpot = metrics.tpot_ms
+        rows = [
+            ("TPOT, median", milliseconds(tpot.p50 if tpot else None)),
+            ("TTFT, median", milliseconds(metrics.ttft_ms.p50)),
+            ("E2E, median", milliseconds(metrics.e2e_ms.p50)),
+            ("Output", rate(metrics.output_tokens_per_s, "tok/s")),
+            ("Requests", rate(metrics.requests_per_s, "req/s")),
+            ("Acceptance length", significant(cell.acceptance.length) if cell.acceptance else NOTHING),
+        ]
+        lines.append("\n".join(["| Metric | Value |", "| :-- | --: |", *(f"| {k} | {v} |" for k, v in rows)]))
+    lines += [f"- {escape(text)}" for text in cell.warnings]
+    return "\n\n".join(lines) + "\n"

@@ -1,0 +1,56 @@
+"""`summary.md`: the answer where Markdown is shown, such as the console of Vertex AI Pipelines."""
+
+from __future__ import annotations
+
+import re
+
+from eagle_bench.comparison import Comparison
+from eagle_bench.report import tables
+from eagle_bench.report.tables import Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
+
+
+def render(comparison: Comparison) -> str:
+    """The decisions, the verdicts, what was measured, and what makes it suspect."""
+    parts = [f"# Does speculative decoding pay? {escape(' · '.join(comparison.variants))}"]
+    parts += [f"**{escape(decision.text)}**" for decision in comparison.decisions]
+    if comparison.decisions:
+        parts.append(_table(tables.verdicts(comparison)))
+    for table in (
+        tables.measured(comparison),
+        tables.costs(comparison),
+        tables.objectives(comparison),
+        tables.answers(comparison),
+        tables.failures(comparison),
+    ):
+        if table is not None:
+            parts += [f"## {escape(table.caption)}", _table(table)]
+    if comparison.warnings:
+        parts += ["## What makes it suspect", "\n".join(f"- {_warning(w)}" for w in grouped(comparison))]
+    return "\n\n".join(parts) + "\n"
+
+
+def grouped(comparison: Comparison) -> list[tuple[str, str]]:
+    """Warnings as (where, text), in order."""
+    found = []
+    for warning in comparison.warnings:
+        at = f"concurrency {warning.concurrency}" if warning.concurrency is not None else ""
+        found.append((", ".join(part for part in (warning.variant, at) if part), warning.text))
+    return found
+
+
+def escape(text: str) -> str:
+    """Text as Markdown shows it, with nothing in it that Markdown or HTML would act on."""
+    return _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\n", " ")
+
+
+def _warning(warning: tuple[str, str]) -> str:
+    where, text = warning
+    return f"{escape(where)}: {escape(text)}" if where else escape(text)
+
+
+def _table(table: Table) -> str:
+    rule = ["--:" if column in table.numeric else ":--" for column in range(len(table.heads))]
+    lines = [list(map(escape, table.heads)), rule, *(list(map(escape, row)) for row in table.rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,68 @@
+"""Numbers as people read them: a unit, and no more digits than the measurement carries."""
+
+from __future__ import annotations
+
+import math
+
+MINUS, NARROW_SPACE, NOTHING = "−", "\u202f", "–"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with `digits` significant digits, thousands set apart, never in exponent form."""
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    rounded = round(value, decimals)
+    if rounded and math.floor(math.log10(abs(rounded))) > math.floor(math.log10(abs(value))):
+        decimals = max(0, decimals - 1)  # 99.96 becomes 100, not 100.0
+    text = f"{abs(rounded):,.{decimals}f}".replace(",", NARROW_SPACE)
+    return f"{MINUS}{text}" if value < 0 else text
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration; seconds from ten of them on."""
+    if value is None:
+        return NOTHING
+    return f"{significant(value / 1000)} s" if abs(value) >= 10_000 else f"{significant(value)} ms"
+
+
+def rate(value: float | None, unit: str) -> str:
+    """Events per second, such as "312 tok/s"."""
+    return NOTHING if value is None else f"{significant(value)} {unit}"
+
+
+def times(ratio: float | None) -> str:
+    """A speed-up, such as "1.32×"."""
+    return NOTHING if ratio is None else f"{ratio:.2f}×"
+
+
+def change(ratio: float) -> str:
+    """A ratio as a change in per cent, such as "+32 %" or "−4.1 %"."""
+    percent = (ratio - 1) * 100
+    text = f"{abs(percent):.0f}" if abs(percent) >= 10 else f"{abs(percent):.1f}"
+    return f"{MINUS if percent < 0 and float(text) else '+'}{text} %"
+
+
+def percent(share: float) -> str:
+    """A share as per cent, such as "4 %", "0.3 %"."""
+    value = share * 100
+    return f"{value:.0f} %" if value >= 10 or value == round(value) else f"{significant(value, 2)} %"
+
+
+def dollars(value: float | None) -> str:
+    return NOTHING if value is None else f"${significant(value)}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun, such as "1 request", "12 000 requests"."""
+    text = f"{number:,}".replace(",", NARROW_SPACE)
+    return f"{text} {noun if number == 1 else plural or noun + 's'}"
+
+
+def levels(values: list[int] | tuple[int, ...]) -> str:
+    """Numbers in words: "4", "1 and 2", "1, 2 and 4"."""
+    return conjunction([str(value) for value in values])
+
+
+def conjunction(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

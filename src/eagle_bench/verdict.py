@@ -1,0 +1,181 @@
+"""From intervals to an answer: a verdict per level, a decision per variant.
+
+A level is *faster* where the interval of its TPOT speed-up lies above 1, *slower* where it lies below,
+*inconclusive* where it holds 1 (or where there is too little data for one), *invalid* where a cell can't be
+used. The intervals are those that hold for all levels at once. A decision is read off the verdicts alone:
+the highest level that is faster, never the first dip, and nothing beyond the levels that were measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eagle_bench.comparison import Decision, Interval, LevelComparison, Verdict
+from eagle_bench.units import count, levels, times
+
+NO_DIFFERENCE = 0.05
+"""An interval inside 1 ± this share is an answer of its own: no difference worth having."""
+_HOPELESS = 30
+"""More times the prompts than this is no advice."""
+
+
+def judge(tpot: Interval | None) -> Verdict:
+    """The verdict that an interval of the TPOT speed-up gives."""
+    if tpot is None or tpot.family_low is None or tpot.family_high is None:
+        return "inconclusive"
+    if tpot.family_low > 1:
+        return "faster"
+    return "slower" if tpot.family_high < 1 else "inconclusive"
+
+
+def is_flat(level: LevelComparison) -> bool:
+    """Whether a level shows that there is no difference, rather than failing to show one."""
+    tpot = level.speedup.tpot if level.speedup else None
+    return level.verdict == "inconclusive" and tpot is not None and within_noise(tpot)
+
+
+def within_noise(tpot: Interval) -> bool:
+    """Whether an interval holds no difference worth having."""
+    if tpot.family_low is None or tpot.family_high is None:
+        return False
+    return tpot.family_low > 1 - NO_DIFFERENCE and tpot.family_high < 1 + NO_DIFFERENCE
+
+
+def more_prompts(tpot: Interval | None, pairs: int) -> int | None:
+    """About how many more prompts would take 1 out of the interval, were the estimate right; None if hopeless.
+
+    An interval shrinks with the root of the number of prompts: n' = n × (reach ÷ distance from 1)².
+    """
+    if tpot is None or tpot.family_low is None or tpot.family_high is None:
+        return None
+    distance = abs(math.log(tpot.estimate))
+    bound = tpot.family_low if tpot.estimate > 1 else tpot.family_high
+    reach = abs(math.log(tpot.estimate / bound))
+    if distance == 0 or reach <= distance or (reach / distance) ** 2 > _HOPELESS:
+        return None
+    more = pairs * ((reach / distance) ** 2 - 1)
+    step = 10 ** max(0, math.floor(math.log10(more)) - 1) if more >= 1 else 1
+    return max(1, math.ceil(more / step) * step)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The levels of one variant by what they say, each group rising."""
+
+    faster: list[LevelComparison]
+    slower: list[LevelComparison]
+    flat: list[LevelComparison]
+    open: list[LevelComparison]
+    invalid: list[LevelComparison]
+
+    @classmethod
+    def of(cls, ordered: list[LevelComparison]) -> _Split:
+        def having(verdict: Verdict) -> list[LevelComparison]:
+            return [level for level in ordered if level.verdict == verdict]
+
+        unsettled = having("inconclusive")
+        flat = [level for level in unsettled if is_flat(level)]
+        return cls(
+            having("faster"),
+            having("slower"),
+            flat,
+            [level for level in unsettled if level not in flat],
+            having("invalid"),
+        )
+
+    def where(self, keep: Callable[[int], bool]) -> list[str]:
+        """Clauses on the levels that `keep` takes, but for the faster ones."""
+        groups = (self.slower, self.flat, self.open, self.invalid)
+        kept = ([level for level in group if keep(level.concurrency)] for group in groups)
+        sayings = (_slower, _flat, _open, _invalid)
+        return [say(group) for say, group in zip(sayings, kept, strict=True) if group]
+
+
+def decide(variant: str, comparisons: Sequence[LevelComparison]) -> Decision:
+    """The answer for one variant from its levels."""
+    ordered = sorted(comparisons, key=lambda level: level.concurrency)
+    split = _Split.of(ordered)
+    if split.faster:
+        return _gain(variant, ordered, split)
+    clauses = "; ".join(split.where(lambda _: True))
+    no_gain = [level.concurrency for level in (*split.slower, *split.flat)]
+    first_slower = min((level.concurrency for level in split.slower), default=math.inf)
+    could_gain = [level for level in split.open if level.concurrency < first_slower]
+    could_gain += [level for level in split.invalid if no_gain and level.concurrency < min(no_gain)]
+    if no_gain and not could_gain:
+        text = f"Don't turn {variant} on: {clauses}."
+        return Decision(variant=variant, turn_on=False, up_to_concurrency=None, text=text)
+    yet = "" if len(split.invalid) == len(ordered) else " yet"
+    text = f"Can't tell{yet} whether {variant} pays: {clauses}."
+    return Decision(variant=variant, turn_on=None, up_to_concurrency=None, text=text)
+
+
+def _gain(variant: str, ordered: list[LevelComparison], split: _Split) -> Decision:
+    """The decision where at least one level is faster: the highest of them is the limit."""
+    top = split.faster[-1].concurrency
+    gain = f"output tokens come {_spread(split.faster)} as fast"
+    if any(level.concurrency < top for level in split.slower):
+        at = levels([level.concurrency for level in split.faster])
+        mixed = "; ".join([f"{gain} at concurrency {at}", *split.where(lambda _: True)])
+        text = f"It depends whether {variant} pays: {mixed}."
+        return Decision(variant=variant, turn_on=None, up_to_concurrency=None, text=text)
+    clauses = [gain, *split.where(lambda level: level < top)]
+    higher = [level for level in ordered if level.concurrency > top]
+    crossover = higher[0].concurrency if higher and higher[0].verdict != "invalid" else None
+    if higher:
+        clauses += split.where(lambda level: level > top)
+    elif len(ordered) == 1:
+        clauses.append("no other level was measured")
+    else:
+        clauses.append(f"no crossover found in {ordered[0].concurrency} to {top}")
+    text = f"Turn on {variant} up to concurrency {top}: {'; '.join(clauses)}."
+    return Decision(variant=variant, turn_on=True, up_to_concurrency=top, text=text, crossover=crossover)
+
+
+def _estimates(group: Sequence[LevelComparison]) -> list[float]:
+    return [level.speedup.tpot.estimate for level in group if level.speedup and level.speedup.tpot]
+
+
+def _at(group: Sequence[LevelComparison]) -> str:
+    return f"concurrency {levels([level.concurrency for level in group])}"
+
+
+def _spread(group: Sequence[LevelComparison]) -> str:
+    """The range of the speed-ups, such as "1.21× to 1.52×"."""
+    least, most = times(min(_estimates(group))), times(max(_estimates(group)))
+    return most if least == most else f"{least} to {most}"
+
+
+def _slower(group: list[LevelComparison]) -> str:
+    return f"slower at {_at(group)} ({_spread(group)})"
+
+
+def _flat(group: list[LevelComparison]) -> str:
+    bounds = [level.speedup.tpot for level in group if level.speedup and level.speedup.tpot]
+    low = min(bound.family_low for bound in bounds if bound.family_low is not None)
+    high = max(bound.family_high for bound in bounds if bound.family_high is not None)
+    return f"no measurable difference at {_at(group)} (between {times(low)} and {times(high)})"
+
+
+def _open(group: list[LevelComparison]) -> str:
+    why = sorted({level.reasons[0] for level in group if level.speedup is None or _unbounded(level)})
+    text = f"inconclusive at {_at(group)}"
+    if why:
+        return f"{text} ({'; '.join(why)})"
+    needed = [level.more_prompts for level in group]
+    if all(needed):
+        more = max(number for number in needed if number is not None)
+        return f"{text} ({_spread(group)}); about {count(more, 'more prompt')} a level would settle it"
+    return f"{text} ({_spread(group)}, too close to 1 for these prompts to tell)"
+
+
+def _unbounded(level: LevelComparison) -> bool:
+    return level.speedup is None or level.speedup.tpot is None or level.speedup.tpot.family_low is None
+
+
+def _invalid(group: list[LevelComparison]) -> str:
+    reasons = list(dict.fromkeys(level.reasons[0] for level in group))
+    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
+    return f"no valid result at {_at(group)}: {reasons[0]}{more}"
