@@ -88,6 +88,15 @@ class Serving(Section):
     spot: Flag = False
     reservation: str | None = Field(None, description="resource name of a reservation to use")
     accept_eula: Flag = False
+    invoke_route: Flag = Field(
+        False, description="opens all routes of the server, /metrics too, in place of `predict_route`"
+    )
+
+    @model_validator(mode="after")
+    def _one_route(self) -> Serving:
+        if self.invoke_route and self.predict_route:
+            raise ValueError("has both `invoke_route` and `predict_route`: Vertex AI takes one of them")
+        return self
 
     @field_validator("args")
     @classmethod

@@ -1,0 +1,82 @@
+"""Where Vertex AI is: the real one, or Local Vertex where EAGLE_BENCH_VERTEX_API names it. The only reader of that."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+VARIABLE = "EAGLE_BENCH_VERTEX_API"
+SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project and a region."""
+
+    project: str
+    location: str
+
+    def __str__(self) -> str:
+        return f"projects/{self.project}/locations/{self.location}"
+
+    @classmethod
+    def of(cls, resource: str) -> Place:
+        """The place of a resource name, `projects/P/locations/L/…`."""
+        found = re.match(r"projects/([^/]+)/locations/([^/]+)(/|$)", resource)
+        if not found:
+            raise ValueError(f"{resource!r} is not a resource name: it must begin with projects/…/locations/…")
+        return cls(found[1], found[2])
+
+
+@dataclass(frozen=True)
+class Address:
+    """How Vertex AI is reached in one region.
+
+    `api` is what `aiplatform.init(api_endpoint=…)` takes, `transport` its `api_transport`.
+    """
+
+    api: str
+    transport: str
+    traffic: str | None
+    console: str
+    poll_s: float
+
+    def client_options(self) -> dict[str, Any]:
+        """Keyword arguments for a generated client; credentials are google.auth's defaults."""
+        return {"client_options": {"api_endpoint": self.api}, "transport": self.transport, "credentials": credentials()}
+
+    def resource_url(self, resource: str) -> str:
+        """The address of a resource in the API, as the console links it."""
+        base = self.api if "://" in self.api else f"https://{self.api}"
+        return f"{base}/v1/{resource}"
+
+
+def address(location: str) -> Address:
+    """Vertex AI's address in a region, or Local Vertex's."""
+    local = os.environ.get(VARIABLE, "").rstrip("/")
+    if local:
+        return Address(api=local, transport="rest", traffic=local, console=local, poll_s=0.5)
+    return Address(
+        api=f"{location}-aiplatform.googleapis.com",
+        transport="grpc",
+        traffic=None,
+        console="https://console.cloud.google.com/vertex-ai",
+        poll_s=15.0,
+    )
+
+
+def credentials() -> Any:
+    """Google's default credentials.
+
+    Raises:
+        ServiceError: there are none.
+    """
+    import google.auth
+
+    from eagle_bench.adapters.vertex_errors import told
+
+    with told("find Google credentials"):
+        found, _ = google.auth.default(scopes=list(SCOPES))
+    return found

@@ -1,0 +1,56 @@
+"""`python -m eagle_bench.local_vertex --settings FILE`: the server as a process of its own.
+
+Writes one line of JSON to standard output when it listens, and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from eagle_bench.local_vertex.settings import Settings
+
+HOST = "127.0.0.1"
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM, SIGINT or the end of standard input; jobs and engines end with it."""
+    from eagle_bench.local_vertex.app import LocalVertexApp
+    from eagle_bench.local_vertex.environment import client_environment, key_file_of
+    from eagle_bench.local_vertex.tokens import Tokens
+
+    settings.state_dir.mkdir(parents=True, exist_ok=True)
+    listener = socket.create_server((HOST, settings.port))
+    url = f"http://{HOST}:{listener.getsockname()[1]}"
+    tokens = Tokens(
+        key_file_of(settings),
+        project=settings.project_id,
+        token_uri=f"{url}/token",
+        lifetime_s=settings.token_lifetime_s,
+    )
+    environment = client_environment(settings, url)
+    application = LocalVertexApp(settings, tokens, environment).build()
+    config = uvicorn.Config(
+        application, log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none", lifespan="on"
+    )
+    asyncio.run(_serve(uvicorn.Server(config), listener, {"url": url, "environment": environment}))
+
+
+async def _serve(server: uvicorn.Server, listener: socket.socket, hello: dict[str, object]) -> None:
+    def end_of_input() -> None:
+        if not os.read(sys.stdin.fileno(), 4096):
+            server.should_exit = True
+
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), end_of_input)
+    print(json.dumps(hello), flush=True)  # the socket listens already: who connects now is answered soon
+    await server.serve(sockets=[listener])
+
+
+if __name__ == "__main__":
+    serve(Settings.model_validate_json(Path(sys.argv[sys.argv.index("--settings") + 1]).read_text()))

@@ -1,0 +1,22 @@
+"""What a process needs in its environment so that Google's clients in it talk to Local Vertex."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eagle_bench.local_vertex.settings import Settings
+
+
+def key_file_of(settings: Settings) -> Path:
+    """The service account's key file."""
+    return settings.state_dir / "service-account.json"
+
+
+def client_environment(settings: Settings, url: str) -> dict[str, str]:
+    """For the adapter, for `google.auth.default()`, and for the bucket look-up of `PipelineJob.submit()`."""
+    return {
+        "EAGLE_BENCH_VERTEX_API": url,
+        "GOOGLE_APPLICATION_CREDENTIALS": str(key_file_of(settings)),
+        "GOOGLE_CLOUD_PROJECT": settings.project_id,
+        "STORAGE_EMULATOR_HOST": url,
+    }

@@ -1,0 +1,111 @@
+"""Runs one pipeline job with kfp's local runner: `python -m eagle_bench.local_vertex.job_runner FOLDER`.
+
+FOLDER holds `job.json` (specification, parameters, id, root). It gets `tasks.jsonl` (states of tasks as they
+change), a log file per task, and `outcome.json`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+TASK = threading.local()
+
+
+def main(folder: Path) -> None:
+    """Run the job that FOLDER describes, and write what became of it."""
+    import yaml
+    from kfp import components, local
+
+    job = json.loads((folder / "job.json").read_text())
+    tasks = _Tasks(folder, job["job_id"])
+    tasks.watch()
+    local.init(local.SubprocessRunner(use_venv=False), pipeline_root=job["pipeline_root"], raise_on_error=True)
+    pipeline = components.load_component_from_text(yaml.safe_dump(job["pipeline_spec"]))
+    outcome: dict[str, Any] = {"succeeded": True}
+    try:
+        pipeline(**job["parameters"])
+    except Exception as error:  # a task's failure and a wrong parameter come as any type
+        failed = ", ".join(sorted(tasks.failed))
+        reason = (
+            f"some tasks failed. The failed tasks are: [{failed}]." if failed else f"{type(error).__name__}: {error}"
+        )
+        outcome = {"succeeded": False, "message": f"The DAG failed because {reason}"}
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+    (folder / "outcome.json").write_text(json.dumps(outcome) + "\n")
+
+
+class _Tasks:
+    """Follows the runner's tasks: gives them the job's id, a log file each, and reports their states."""
+
+    def __init__(self, folder: Path, job_id: str) -> None:
+        self._folder, self._job_id = folder, job_id
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.failed: set[str] = set()
+
+    def watch(self) -> None:
+        """Put this between the runner and its tasks. The runner has no hook for it: its functions are wrapped."""
+        from kfp.local import subprocess_task_handler, task_dispatcher
+
+        run: Callable[..., Any] = task_dispatcher.run_single_task_implementation
+
+        def watched(**task: Any) -> Any:
+            from kfp.local.status import Status
+
+            name, number = task["component_name"].removeprefix("comp-"), str(next(self._numbers))
+            TASK.log_file = self._folder / f"{int(number):02d}-{name}.log"
+            self._report(taskId=number, taskName=name, state="RUNNING", createTime=_now(), startTime=_now())
+            succeeded = False
+            try:
+                # The runner makes an id up; PIPELINE_JOB_ID_PLACEHOLDER must be the submitted job's, as on Vertex AI.
+                outputs, status = run(**task | {"unique_pipeline_id": self._job_id})
+                succeeded = status == Status.SUCCESS
+                return outputs, status
+            finally:
+                ended: dict[str, Any] = {"state": "SUCCEEDED" if succeeded else "FAILED", "endTime": _now()}
+                if not succeeded:
+                    self.failed.add(name)
+                    ended["error"] = {"code": 9, "message": _last_line(TASK.log_file)}
+                self._report(taskId=number, taskName=name, **ended)
+
+        task_dispatcher.run_single_task_implementation = watched
+        subprocess_task_handler.run_local_subprocess = _run_with_log
+
+    def _report(self, **event: Any) -> None:
+        with self._lock, (self._folder / "tasks.jsonl").open("a") as events:
+            events.write(json.dumps(event) + "\n")
+
+
+def _run_with_log(full_command: list[str], env_vars: dict[str, str] | None = None) -> int:
+    """A task's process, its output in the task's own file: tasks that run side by side don't mix."""
+    with Path(TASK.log_file).open("ab") as log:
+        return subprocess.run(
+            full_command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(env_vars or {})},
+            check=False,
+        ).returncode
+
+
+def _last_line(log_file: Path) -> str:
+    lines = log_file.read_text(errors="replace").split("\n") if log_file.exists() else []
+    return next((line.strip() for line in reversed(lines) if line.strip()), "The task ended without a word.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

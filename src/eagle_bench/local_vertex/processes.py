@@ -1,0 +1,58 @@
+"""Processes that can't be left behind: each is started under a keeper of its own (see `keeper`)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eagle_bench.local_vertex import keeper
+
+
+class KeptProcess:
+    """A running command with its output in a file."""
+
+    def __init__(self, process: Process, log_file: Path) -> None:
+        self._process = process
+        self.log_file = log_file
+
+    @classmethod
+    async def start(
+        cls, argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log_file: Path, grace_s: float
+    ) -> KeptProcess:
+        """Start a command; `grace_s` is what it gets between TERM and KILL when it is stopped."""
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        with log_file.open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", keeper.__file__, str(grace_s), *argv),
+                stdin=PIPE,
+                stdout=log,
+                stderr=STDOUT,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        return cls(process, log_file)
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    async def stop(self) -> None:
+        """End it and everything it started; returns when all of it is gone."""
+        if self._process.stdin:
+            self._process.stdin.close()
+        await self._process.wait()
+
+    def last_lines(self, count: int = 15) -> str:
+        """The end of its output, for messages."""
+        with self.log_file.open("rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - 8192))
+            return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
