@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 TokenSource = Literal["usage", "tokenizer"]
 AcceptanceSource = Literal["response", "metrics", "chunks"]
@@ -51,6 +51,7 @@ class RequestRecord(Record):
     start_s: float = Field(description="first byte of the request written, seconds since the cell's start")
     ttft_ms: float | None = Field(None, description="start to the first chunk with content")
     e2e_ms: float | None = Field(None, description="start to the last chunk with content")
+    end_s: float | None = Field(None, description="gave its place to the next request, seconds since the cell's start")
     connect_ms: float | None = Field(None, description="waiting for a connection, not part of TTFT")
     prompt_tokens: int | None = None
     output_tokens: int | None = None
@@ -112,6 +113,7 @@ class ClientHealth(Record):
     """Whether the client could have been the bottleneck."""
 
     loop_lag_ms_p99: float | None
+    loop_lag_ms_mean: float | None = Field(None, description="what a stamp is late by on average")
     processes: int = 1
     cpu_fraction: float | None = Field(None, description="CPU time ÷ (wall time × processes)")
     retries: int = 0
@@ -152,6 +154,10 @@ class CellSettings(Record):
     max_failure_rate: float = 0.02
     seed: int = 0
     shape: str | None = Field(None, description="label of a synthetic or `ignore_eos` workload")
+    store_text: bool = Field(True, description="keep the answers' texts, for the losslessness check")
+    precision: float | None = Field(
+        None, gt=0, lt=1, description="end after a whole round once the 95 % intervals are narrower than this"
+    )
     slo_ttft_ms: float | None = None
     slo_tpot_ms: float | None = None
     payload_sha256: str | None = Field(None, description="of the request body without model and messages")

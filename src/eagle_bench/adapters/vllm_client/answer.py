@@ -1,0 +1,198 @@
+"""What a recorded exchange says: the content, when it came, the server's own counts, or the error.
+
+Runs after the clock: on raw bytes and the times at which they were read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.wire import Exchange
+from eagle_bench.results import ErrorKind, RequestError
+
+_KEPT = 2000  # characters of an error body
+_FAULTS: dict[str, ErrorKind] = {
+    "timeout": "timeout",
+    "dropped": "dropped-stream",
+    "connection": "connection",
+    "protocol": "malformed-stream",
+}
+_STATUSES: dict[int, ErrorKind] = {
+    401: "authentication",
+    403: "authentication",
+    408: "timeout",
+    429: "quota",
+    503: "overload",
+    504: "timeout",
+    529: "overload",
+}
+
+
+@dataclass
+class Answer:
+    """One answer. Times are `time.perf_counter()` seconds.
+
+    Attributes:
+        content_s: when each chunk with content was read.
+        first_text: the content of the first such chunk.
+        first_chunk_tokens: the server's count up to the first such chunk, where it sends one with each.
+        speculation: the response's own numbers about speculative decoding, as they came.
+    """
+
+    status: int | None = None
+    content_s: list[float] = field(default_factory=list)
+    text: str = ""
+    first_text: str = ""
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+    first_chunk_tokens: int | None = None
+    speculation: dict[str, Any] | None = None
+    model: str | None = None
+    ended: bool = False
+    error: RequestError | None = None
+
+
+def error_kind(status: int) -> ErrorKind:
+    """The kind of a response that is not 200."""
+    if status in _STATUSES:
+        return _STATUSES[status]
+    return "server-error" if status >= 500 else "refused"
+
+
+def read_answer(exchange: Exchange) -> Answer:
+    """Work out what an exchange says. Never raises: what can't be read is the answer's error."""
+    answer = Answer()
+    try:
+        head = exchange.head or http1.read_head(exchange.data)
+        if head is not None:
+            answer.status = head.status
+            body = http1.body(head, exchange.data, closed=exchange.closed)
+            if head.status != 200:
+                answer.error = _refusal(head.status, body.data)
+            elif not _is_stream(head, body.data):
+                kind = head.headers.get("content-type", "none")
+                answer.error = _malformed(f"Not a stream of events (content type {kind})", body.data)
+            else:
+                _read_events(body, exchange, answer)
+                if answer.error is None and exchange.fault is None:
+                    answer.error = _verdict(answer, complete=body.complete)
+    except http1.ProtocolError as error:
+        answer.error = RequestError(kind="malformed-stream", status=answer.status, body=f"{error}.")
+    if exchange.fault is not None and (answer.error is None or answer.status == 200):
+        kind = _FAULTS.get(exchange.fault_kind or "", "other")
+        answer.error = RequestError(kind=kind, status=answer.status, body=exchange.fault[:_KEPT])
+    return answer
+
+
+def _is_stream(head: http1.Head, data: bytes) -> bool:
+    if head.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        return not data.strip() or any(data.startswith(b) or b"\n" + b in data for b in (b"data:", b":", b"event:"))
+    return not data.strip() or data.lstrip().startswith((b"data:", b":", b"event:"))
+
+
+def _refusal(status: int, body: bytes) -> RequestError:
+    text = body.decode("utf-8", "replace").strip()
+    return RequestError(kind=error_kind(status), status=status, body=text[:_KEPT])
+
+
+def _malformed(what: str, found: bytes) -> RequestError:
+    text = found[:_KEPT].decode("utf-8", "replace").strip()
+    return RequestError(kind="malformed-stream", status=200, body=f"{what}: {text}"[:_KEPT])
+
+
+def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
+    if not complete or (answer.content_s and not answer.ended):
+        return RequestError(kind="dropped-stream", status=200, body="The stream ended before the answer was complete.")
+    if not answer.content_s:
+        return RequestError(kind="empty", status=200, body="The server answered 200 without any content.")
+    return None
+
+
+def _events(data: bytes) -> Iterator[tuple[bytes, int]]:
+    """The data of each server-sent event, and the offset of its last byte."""
+    lines: list[bytes] = []
+    last = at = 0
+    while at < len(data):
+        end = data.find(b"\n", at)
+        stop = len(data) if end < 0 else end
+        line = data[at:stop].rstrip(b"\r")
+        if line.startswith(b"data:"):
+            lines.append(line[6:] if line.startswith(b"data: ") else line[5:])
+            last = at + len(line) - 1
+        elif not line and lines:
+            yield b"\n".join(lines), last
+            lines = []
+        at = stop + 1
+    if lines:
+        yield b"\n".join(lines), last
+
+
+def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
+    texts: list[str] = []
+    for payload, last in _events(body.data):
+        if payload.strip() == b"[DONE]":
+            answer.ended = True
+            continue
+        try:
+            event = json.loads(payload)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            if exchange.fault is None and body.complete:
+                answer.error = _malformed("An event that is not a JSON object", payload)
+            break
+        if event.get("error"):
+            answer.error = _event_error(event["error"])
+            break
+        content = _take(event, answer)
+        if content:
+            answer.content_s.append(exchange.arrival_s(body.raw_offset(last)))
+            if not texts:
+                answer.first_text = content
+                answer.first_chunk_tokens = answer.output_tokens
+            texts.append(content)
+    answer.text = "".join(texts)
+
+
+def _take(event: dict[str, Any], answer: Answer) -> str:
+    """Note what an event carries besides content; give its content, "" for a role or an empty delta."""
+    usage = event.get("usage")
+    if isinstance(usage, dict):
+        answer.prompt_tokens = _count(usage.get("prompt_tokens")) or answer.prompt_tokens
+        answer.output_tokens = _count(usage.get("completion_tokens")) or answer.output_tokens
+    for key in ("speculative_decoding", "spec_decode", "meta_info", "sglext", "metrics"):
+        if isinstance(event.get(key), dict):
+            answer.speculation = {**(answer.speculation or {}), **event[key]}
+    if isinstance(event.get("model"), str):
+        answer.model = event["model"]
+    choices = event.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        return ""
+    choice = choices[0]
+    answer.ended = answer.ended or bool(choice.get("finish_reason"))
+    delta = choice.get("delta")
+    if not isinstance(delta, dict):
+        return ""
+    parts = [delta.get(key) for key in ("reasoning", "reasoning_content", "content")]
+    text = "".join(part for part in parts if isinstance(part, str))
+    calls = delta.get("tool_calls")
+    return text or (json.dumps(calls) if calls else "")
+
+
+def _event_error(error: Any) -> RequestError:
+    """An error inside a stream whose status was 200."""
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else None
+    text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
+    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=text[:_KEPT])
+
+
+def _count(value: Any) -> int | None:
+    """A positive whole number, 4.0 taken as 4."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value <= 0:
+        return None
+    return int(value)

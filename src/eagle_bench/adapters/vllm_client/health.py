@@ -1,0 +1,66 @@
+"""Whether the client itself could have been the bottleneck."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eagle_bench.results import CellMetrics, ClientHealth
+
+_PERIOD_S = 0.02
+_LAG_SHARE = 0.02  # of the median TTFT, on which a late stamp falls in full
+_CPU_SHARE = 0.9
+
+
+@dataclass
+class Watch:
+    """While it is open: how late the event loop runs its timers, and the CPU time of this process."""
+
+    lags_s: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+    _since: tuple[float, float] | None = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def open(self) -> None:
+        self._since = time.process_time(), time.perf_counter()
+        self._plan(asyncio.get_running_loop())
+
+    def close(self) -> None:
+        if self._since is None or self._timer is None:
+            return
+        cpu, wall = self._since
+        self.cpu_s += time.process_time() - cpu
+        self.wall_s += time.perf_counter() - wall
+        self._timer.cancel()
+        self._since = self._timer = None
+
+    def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
+        due = loop.time() + _PERIOD_S
+
+        def late() -> None:
+            self.lags_s.append(max(0.0, loop.time() - due))
+            self._plan(loop)
+
+        self._timer = loop.call_at(due, late)
+
+
+def health(watches: list[Watch]) -> ClientHealth:
+    """The health of one process, or of several together."""
+    lags = [lag for watch in watches for lag in watch.lags_s]
+    wall = sum(watch.wall_s for watch in watches)
+    return ClientHealth(
+        loop_lag_ms_p99=float(np.percentile(lags, 99)) * 1000 if lags else None,
+        loop_lag_ms_mean=float(np.mean(lags)) * 1000 if lags else None,
+        processes=len(watches),
+        cpu_fraction=sum(watch.cpu_s for watch in watches) / wall if wall else None,
+    )
+
+
+def suspect(client: ClientHealth, metrics: CellMetrics | None) -> bool:
+    """Whether the client may have bent the numbers: late by over 2 % of the TTFT on average, or out of CPU."""
+    late = metrics is not None and (client.loop_lag_ms_mean or 0.0) > _LAG_SHARE * metrics.ttft_ms.p50
+    return late or (client.cpu_fraction or 0.0) > _CPU_SHARE

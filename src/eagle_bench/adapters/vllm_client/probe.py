@@ -1,0 +1,113 @@
+"""What an endpoint takes and sends, found by a request before the cell."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from urllib.parse import urlsplit
+
+from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
+from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, encode, fields, request_bytes
+from eagle_bench.adapters.vllm_client.target import Target, address
+from eagle_bench.adapters.vllm_client.wire import Pool
+from eagle_bench.results import Capabilities, CellSettings, RequestError
+from eagle_bench.workload.prompts import Message
+
+_QUESTION = (Message(role="user", content="Name three colours of the rainbow."),)
+_TOKENS, _TRIES, _PAUSE_S = 16, 3, 0.5
+_WORTH_ANOTHER_TRY = {"connection", "overload", "server-error", "quota", "dropped-stream", "empty"}
+_PROBE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What was found; `error` where the endpoint never answered as it should, and the rest is a guess."""
+
+    target: Target
+    capabilities: Capabilities
+    error: RequestError | None = None
+
+
+async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, note: Callable[[str], None]) -> Probed:
+    """Find out whether usage comes with the stream and what the limit on tokens is called.
+
+    A server that takes everything needs one request. A refusal (400, 404, 422) leads to the next
+    spelling; a passing fault is tried again, three times in all. These requests are never measured.
+    """
+    first: RequestError | None = None
+    # Vertex AI takes `max_tokens` and refuses `stream_options`; some others only know the newer name.
+    for limit, with_options in product(("max_tokens", "max_completion_tokens"), (True, False)):
+        found = Capabilities(
+            usage_in_stream=False,
+            token_limit_field="max_tokens" if limit == "max_tokens" else "max_completion_tokens",
+            stream_options=with_options,
+        )
+        answer = await _patiently(target, settings, found, tokens)
+        if answer.status == 404 and urlsplit(target.base_url).path.strip("/") == "":
+            deeper = replace(target, base_url=target.base_url.rstrip("/") + "/v1")
+            answer = await _patiently(deeper, settings, found, tokens)
+            if answer.status != 404:
+                note(f"{target.base_url} has no chat endpoint, {deeper.base_url} has: that is measured.")
+                target = deeper
+        if answer.error is None:
+            found = found.model_copy(
+                update={"usage_in_stream": answer.output_tokens is not None, "server_model": answer.model}
+            )
+            return Probed(target, found)
+        first = first or answer.error
+        if answer.error.kind != "refused":
+            break
+    return Probed(target, Capabilities(usage_in_stream=False), first)
+
+
+async def _patiently(target: Target, settings: CellSettings, found: Capabilities, tokens: TokenKeeper) -> Answer:
+    answer = Answer()
+    for attempt in range(_TRIES):
+        if attempt:
+            await asyncio.sleep(_PAUSE_S)
+        answer = await _ask(target, settings, found, tokens)
+        if answer.error is None or answer.error.kind not in _WORTH_ANOTHER_TRY:
+            break
+    return answer
+
+
+async def _ask(target: Target, settings: CellSettings, found: Capabilities, tokens: TokenKeeper) -> Answer:
+    place = address(target.chat_url)
+    pool = Pool(place)
+    try:
+        token = await tokens.current()
+        body = encode(target.model, _QUESTION, fields(settings, found, _TOKENS))
+        exchange = await pool.send(request_bytes(place, body, token), min(settings.request_timeout_s, _PROBE_TIMEOUT_S))
+    except TokenUnavailable as error:
+        return Answer(error=RequestError(kind="authentication", body=str(error)))
+    finally:
+        pool.close()
+    answer = read_answer(exchange)
+    if answer.error and token and token in answer.error.body:
+        answer.error = answer.error.model_copy(update={"body": answer.error.body.replace(token, "[token]")})
+    return answer
+
+
+async def served_model(base_url: str, token: str | None) -> str | None:
+    """The first model that `{base_url}/models` names; None where the server has no such list."""
+    place = address(base_url.rstrip("/") + "/models")
+    pool = Pool(place)
+    try:
+        request = request_bytes(place, b"", token).replace(b"POST ", b"GET ", 1)
+        exchange = await pool.send(request, 10.0)
+    finally:
+        pool.close()
+    head = exchange.head
+    if exchange.fault is not None or head is None or head.status != 200:
+        return None
+    try:
+        from eagle_bench.adapters.vllm_client import http1
+
+        listed = json.loads(http1.body(head, exchange.data, closed=exchange.closed).data)
+        name = listed["data"][0]["id"]
+    except (ValueError, LookupError, TypeError, http1.ProtocolError):
+        return None
+    return name if isinstance(name, str) else None

@@ -1,0 +1,266 @@
+"""Connections that stamp what they read before they look at it.
+
+The clock of a request runs from just before its first byte is written to the moment after `recv`
+returned the bytes in question. Connections are opened before, and waiting for one is measured apart.
+Nothing is parsed while other streams wait to be read: a response's end is looked for after every
+ready socket has been stamped, and its meaning is worked out when the round is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import ssl
+import time
+from array import array
+from bisect import bisect_left
+from typing import cast
+
+from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.target import Address
+
+_CONNECT_TIMEOUT_S = 30.0
+
+
+class Exchange:
+    """One request and the raw bytes that came back.
+
+    Attributes:
+        sent_s: `time.perf_counter()` just before the first byte was written; None: never sent.
+        ended_s: when the response was complete, or had failed.
+        fault: why it failed below HTTP, with `fault_kind` "timeout", "dropped", "connection",
+            "protocol" or "stopped".
+    """
+
+    __slots__ = ("closed", "connect_s", "data", "ended_s", "ends", "fault", "fault_kind", "head", "sent_s", "stamps")
+
+    def __init__(self) -> None:
+        self.sent_s: float | None = None
+        self.connect_s = 0.0
+        self.ended_s = 0.0
+        self.data = bytearray()
+        self.stamps = array("d")
+        self.ends = array("q")
+        self.head: http1.Head | None = None
+        self.closed = False
+        self.fault: str | None = None
+        self.fault_kind: str | None = None
+
+    def arrival_s(self, raw_offset: int) -> float:
+        """When the byte at `raw_offset` of the connection's bytes was read."""
+        return self.stamps[bisect_left(self.ends, raw_offset + 1)]
+
+    def fail(self, kind: str, text: str) -> None:
+        self.fault_kind, self.fault = kind, text
+        self.ended_s = time.perf_counter()
+
+
+class Connection(asyncio.Protocol):
+    """One kept-alive connection, one request at a time."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._exchange: Exchange | None = None
+        self._done: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._look_planned = False
+        self._usable = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._usable = True
+
+    def data_received(self, data: bytes) -> None:
+        now = time.perf_counter()
+        exchange = self._exchange
+        if exchange is None:  # bytes that nobody asked for: never reuse this one
+            self._usable = False
+            return
+        exchange.stamps.append(now)
+        exchange.data += data
+        exchange.ends.append(len(exchange.data))
+        head = exchange.head
+        # A chunked body ends with an empty line; a short read may hold the rest of one.
+        may_end = head is None or not head.chunked or data.endswith(b"\r\n\r\n") or len(data) < 5
+        if may_end and not self._look_planned:
+            self._look_planned = True
+            self._loop.call_soon(self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._usable = False
+        exchange = self._exchange
+        if exchange is None:
+            return
+        self._look()
+        if self._exchange is None:
+            return
+        head = exchange.head
+        exchange.closed = exc is None
+        if exc is None and head is not None and not head.chunked and head.length is None:
+            self._finish()
+        elif head is None and not exchange.data:
+            exchange.fail("dropped", "The server closed the connection before it answered.")
+            self._finish()
+        else:
+            exchange.fail("dropped", "The server closed the connection in the middle of the answer.")
+            self._finish()
+
+    async def send(self, request: bytes, exchange: Exchange, timeout_s: float) -> None:
+        """Write the request and wait for the end of the response, whatever that is."""
+        transport = self._transport
+        if transport is None:
+            exchange.fail("dropped", "The connection was never made.")
+            return
+        self._exchange = exchange
+        self._done = self._loop.create_future()
+        timer = self._loop.call_later(timeout_s, self._expire, timeout_s)
+        exchange.sent_s = time.perf_counter()
+        transport.write(request)
+        try:
+            await self._done
+        finally:
+            timer.cancel()
+            if self._exchange is not None:  # cancelled from outside
+                self.abort("stopped", "The measurement was stopped.")
+
+    def usable(self) -> bool:
+        """Whether the next request may go here: still open, and nothing waits to be read (such as its end)."""
+        if not self._usable or self._transport is None or self._transport.is_closing():
+            return False
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN | select.POLLHUP)
+        return not poll.poll(0)
+
+    def abort(self, kind: str, text: str) -> None:
+        """End what runs here and drop the connection."""
+        exchange = self._exchange
+        self._usable = False
+        if self._transport is not None:
+            self._transport.abort()
+        if exchange is not None:
+            exchange.fail(kind, text)
+            self._finish()
+
+    def close(self) -> None:
+        self._usable = False
+        if self._transport is not None:
+            self._transport.close()
+
+    def _expire(self, timeout_s: float) -> None:
+        self.abort("timeout", f"No end of the answer within {timeout_s:g} s.")
+
+    def _look(self) -> None:
+        """See whether the response is complete. Runs after the sockets that were ready have been stamped."""
+        self._look_planned = False
+        exchange = self._exchange
+        if exchange is None:
+            return
+        try:
+            head = exchange.head
+            if head is None:
+                head = exchange.head = http1.read_head(exchange.data)
+            if head is None:
+                return
+        except http1.ProtocolError as error:
+            self.abort("protocol", f"{error}.")
+            return
+        if head.chunked:
+            ended = http1.chunked_end(exchange.data)
+        else:
+            ended = head.length is not None and len(exchange.data) - head.size >= head.length
+        if ended:
+            self._usable = self._usable and head.keep_alive
+            self._finish()
+
+    def _finish(self) -> None:
+        exchange, done = self._exchange, self._done
+        self._exchange = self._done = None
+        if exchange is not None and exchange.fault is None:
+            exchange.ended_s = exchange.stamps[-1] if exchange.stamps else time.perf_counter()
+        if done is not None and not done.done():
+            done.set_result(None)
+
+
+class Pool:
+    """Kept-alive connections to one address."""
+
+    def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None) -> None:
+        self._address = address
+        self._tls = (tls or ssl.create_default_context()) if address.secure else None
+        self._idle: list[Connection] = []
+        self._busy: set[Connection] = set()
+        self._stopped = False
+
+    async def open(self, count: int) -> None:
+        """Have `count` open connections ready. What can't be opened shows at the requests."""
+        self._idle = [connection for connection in self._idle if connection.usable()]
+        missing = max(0, count - len(self._idle))
+        made = await asyncio.gather(*(self._connect() for _ in range(missing)), return_exceptions=True)
+        self._idle += [connection for connection in made if isinstance(connection, Connection)]
+
+    async def send(self, request: bytes, timeout_s: float) -> Exchange:
+        """Send one request over an open connection; every fault is in the exchange, none is raised."""
+        exchange = Exchange()
+        if self._stopped:
+            exchange.fail("stopped", "The measurement was stopped.")
+            return exchange
+        asked_s = time.perf_counter()
+        try:
+            connection = await self._take(timeout_s)
+        except TimeoutError:
+            exchange.fail(
+                "connection", f"{self._where}: no connection within {min(timeout_s, _CONNECT_TIMEOUT_S):g} s."
+            )
+            return exchange
+        except (OSError, ssl.SSLError) as error:
+            exchange.fail("connection", f"{self._where}: {error.strerror or error}.")
+            return exchange
+        exchange.connect_s = time.perf_counter() - asked_s
+        if self._stopped:
+            connection.close()
+            exchange.fail("stopped", "The measurement was stopped.")
+            return exchange
+        self._busy.add(connection)
+        try:
+            await connection.send(request, exchange, timeout_s)
+        finally:
+            self._busy.discard(connection)
+        if exchange.fault is None and connection.usable():
+            self._idle.append(connection)
+        else:
+            connection.close()
+        return exchange
+
+    def stop(self) -> None:
+        """End every request that runs and take no more."""
+        self._stopped = True
+        for connection in tuple(self._busy):
+            connection.abort("stopped", "The measurement was stopped.")
+
+    def close(self) -> None:
+        for connection in self._idle:
+            connection.close()
+        self._idle.clear()
+
+    @property
+    def _where(self) -> str:
+        return f"{self._address.host} port {self._address.port}"
+
+    async def _take(self, timeout_s: float) -> Connection:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.usable():
+                return connection
+            connection.close()
+        return await asyncio.wait_for(self._connect(), min(timeout_s, _CONNECT_TIMEOUT_S))
+
+    async def _connect(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(
+            Connection,
+            self._address.host,
+            self._address.port,
+            ssl=self._tls,
+            server_hostname=self._address.host if self._tls else None,
+        )
+        return connection
