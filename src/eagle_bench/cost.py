@@ -17,14 +17,11 @@ def dollars_per_million_tokens(price_per_hour: float | None, output_tokens_per_s
 
 def meets_slo(plan: Plan, metrics: CellMetrics) -> bool | None:
     """Whether nine of ten requests keep each limit that the plan sets (p90 ≤ limit); None without limits."""
-    kept = []
-    if plan.slo_ttft_ms is not None:
-        kept.append(metrics.ttft_ms.p90 <= plan.slo_ttft_ms)
-    if plan.slo_tpot_ms is not None:
-        if metrics.tpot_ms is None:
-            return None
-        kept.append(metrics.tpot_ms.p90 <= plan.slo_tpot_ms)
-    return all(kept) if kept else None
+    limits = ((metrics.ttft_ms, plan.slo_ttft_ms), (metrics.tpot_ms, plan.slo_tpot_ms))
+    seen = [(summary.p90 if summary else None, limit) for summary, limit in limits if limit is not None]
+    if not seen or any(p90 is None for p90, _ in seen):
+        return None
+    return all(p90 <= limit for p90, limit in seen if p90 is not None)
 
 
 def largest_meeting_slo(views: list[CellView]) -> int | None:

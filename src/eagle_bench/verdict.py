@@ -17,7 +17,7 @@ from eagle_bench.units import count, levels, times
 
 NO_DIFFERENCE = 0.05
 """An interval inside 1 ± this share is an answer of its own: no difference worth having."""
-_HOPELESS = 30
+_HOPELESS = 10
 """More times the prompts than this is no advice."""
 
 

@@ -39,7 +39,7 @@ def view(grid: Grid, variant: str, concurrency: int) -> CellView:
         problem=problem,
         tpot_ms=_median(columns.tpot_ms, metrics.tpot_ms.p50) if metrics.tpot_ms else None,
         ttft_ms=_median(columns.ttft_ms, metrics.ttft_ms.p50),
-        e2e_ms=_median(columns.e2e_ms, metrics.e2e_ms.p50),
+        e2e_ms=_median(columns.e2e_ms, metrics.e2e_ms.p50) if metrics.e2e_ms else None,
         output_tokens_per_s=tokens,
         requests_per_s=requests,
         user_tokens_per_s=1000 / metrics.tpot_ms.p50 if metrics.tpot_ms and metrics.tpot_ms.p50 else None,

@@ -20,7 +20,7 @@ def scalars(cell: CellResult) -> dict[str, float]:
         "p90_tpot_ms": tpot.p90 if tpot else None,
         "median_ttft_ms": metrics.ttft_ms.p50 if metrics else None,
         "p90_ttft_ms": metrics.ttft_ms.p90 if metrics else None,
-        "median_e2e_ms": metrics.e2e_ms.p50 if metrics else None,
+        "median_e2e_ms": metrics.e2e_ms.p50 if metrics and metrics.e2e_ms else None,
         "output_tokens_per_s": metrics.output_tokens_per_s if metrics else None,
         "requests_per_s": metrics.requests_per_s if metrics else None,
         "goodput": metrics.goodput if metrics else None,
@@ -45,7 +45,7 @@ def render(cell: CellResult) -> str:
         rows = [
             ("TPOT, median", milliseconds(tpot.p50 if tpot else None)),
             ("TTFT, median", milliseconds(metrics.ttft_ms.p50)),
-            ("E2E, median", milliseconds(metrics.e2e_ms.p50)),
+            ("E2E, median", milliseconds(metrics.e2e_ms.p50 if metrics.e2e_ms else None)),
             ("Output", rate(metrics.output_tokens_per_s, "tok/s")),
             ("Requests", rate(metrics.requests_per_s, "req/s")),
             ("Acceptance length", significant(cell.acceptance.length) if cell.acceptance else NOTHING),

@@ -21,7 +21,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     found.append(tables.failures(comparison))
     for table in found:
         if table is not None:
-            _print_table(table, console)
+            print_table(table, console)
     for where, text in grouped(comparison):
         console.print(Text.assemble(("! ", "yellow"), (f"{where}: " if where else "", "bold"), text))
     if comparison.warnings:
@@ -31,7 +31,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(Text(decision.text, style=style))
 
 
-def _print_table(table: tables.Table, console: Console) -> None:
+def print_table(table: tables.Table, console: Console) -> None:
     rich = RichTable(
         title=table.caption, title_justify="left", title_style="bold", header_style="bold", show_edge=False
     )

@@ -1,0 +1,164 @@
+"""`eagle-bench compare`: a report from saved results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from eagle_bench.adapters import result_files
+from eagle_bench.adapters.result_files import Label
+from eagle_bench.comparison import Comparison, Plan
+from eagle_bench.errors import GateFailed, InputError, NoUsableResult
+from eagle_bench.results import CellResult
+from eagle_bench.units import count, percent
+
+
+class Share(click.ParamType[float]):
+    """A share, given as 5% or 0.05."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        text = str(value).strip()
+        try:
+            share = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+        except ValueError:
+            share = -1.0
+        if not 0 <= share < 1:
+            self.fail(f"{text!r} is not a share from 0 to below 1, such as 5% or 0.05", param, ctx)
+        return share
+
+
+_POSITIVE = click.FloatRange(min=0, min_open=True)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--baseline", required=True, metavar="ID", help="The variant that the others are compared with.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="FILE=VARIANT[@CONCURRENCY]",
+    help="What a file is of, where neither it nor its name tells.",
+)
+@click.option(
+    "--out", default="eagle-bench-report", show_default=True, type=click.Path(path_type=Path, file_okay=False)
+)
+@click.option(
+    "--against",
+    metavar="OLD.json",
+    type=click.Path(path_type=Path),
+    help="An earlier comparison.json: fail if a metric got worse.",
+)
+@click.option(
+    "--max-regression", type=Share(), default="5%", show_default=True, help="How much worse is still no failure."
+)
+@click.option(
+    "--max-failure-rate", type=Share(), default="2%", show_default=True, help="Above it a cell is out of the verdict."
+)
+@click.option(
+    "--price-per-hour", type=_POSITIVE, metavar="DOLLARS", help="Of one endpoint, for cost per million tokens."
+)
+@click.option("--slo-ttft-ms", type=_POSITIVE, metavar="MS", help="Objective for the time to first token.")
+@click.option("--slo-tpot-ms", type=_POSITIVE, metavar="MS", help="Objective for the time per output token.")
+def command(
+    *,
+    files: tuple[Path, ...],
+    baseline: str,
+    labels: tuple[str, ...],
+    out: Path,
+    against: Path | None,
+    max_regression: float,
+    max_failure_rate: float,
+    price_per_hour: float | None,
+    slo_ttft_ms: float | None,
+    slo_tpot_ms: float | None,
+) -> None:
+    """Compare saved results and write comparison.json, summary.md and report.html.
+
+    FILE is a cell.json, a JSON file that `vllm bench serve --save-result` wrote (with --save-detailed for
+    intervals), or a folder of them.
+    """
+    from eagle_bench.analysis import compare
+
+    cells = result_files.read_cells(files, dict(Label.parse(label) for label in labels))
+    old = result_files.read_comparison(against) if against else None
+    plan = plan_of(cells, baseline).model_copy(
+        update={
+            "max_failure_rate": max_failure_rate,
+            "price_per_hour": price_per_hour,
+            "slo_ttft_ms": slo_ttft_ms,
+            "slo_tpot_ms": slo_tpot_ms,
+        }
+    )
+    comparison = compare(plan, cells)
+    write(comparison, out)
+    _print(comparison, out)
+    if all(level.verdict == "invalid" for level in comparison.comparisons):
+        raise NoUsableResult(
+            "no level has a valid comparison.", hint=f"{out / 'report.html'} says why, level by level."
+        )
+    if old is not None:
+        _gate(old, comparison, max_regression)
+
+
+def plan_of(cells: list[CellResult], baseline: str) -> Plan:
+    """The plan that a set of results stands for: all variants at all levels that any of them has.
+
+    Raises:
+        InputError: the baseline is not among them, or nothing else is.
+    """
+    variants = tuple(dict.fromkeys(cell.variant for cell in cells))
+    if baseline not in variants:
+        raise InputError(f"--baseline {baseline!r}: the results are of {', '.join(sorted(variants))}.")
+    others = tuple(sorted(variant for variant in variants if variant != baseline))
+    if not others:
+        raise InputError(f"all results are of {baseline!r}: there is nothing to compare it with.")
+    levels = tuple(sorted({cell.concurrency for cell in cells}))
+    return Plan(baseline=baseline, variants=(baseline, *others), levels=levels)
+
+
+def write(comparison: Comparison, out: Path) -> None:
+    """Write the three files of an answer.
+
+    Raises:
+        InputError: the folder can't be written.
+    """
+    from eagle_bench.report import html, markdown
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "comparison.json").write_text(comparison.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (out / "summary.md").write_text(markdown.render(comparison), encoding="utf-8")
+        (out / "report.html").write_text(html.render(comparison), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
+
+
+def _print(comparison: Comparison, out: Path) -> None:
+    from rich.console import Console
+
+    from eagle_bench.report.terminal import print_comparison
+
+    console = Console()
+    print_comparison(comparison, console)
+    console.print(f"\n{out / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _gate(old: Comparison, new: Comparison, limit: float) -> None:
+    from rich.console import Console
+
+    from eagle_bench import regression
+    from eagle_bench.report.terminal import print_table
+
+    found = regression.regressions(old, new, limit)
+    if found:
+        print_table(regression.table(found, limit), Console())
+        first = found[0]
+        raise GateFailed(
+            f"{count(len(found), 'metric')} worse than before by more than {percent(limit)}, "
+            f"first {first.metric} of {first.variant} at concurrency {first.concurrency}: "
+            f"{first.before} before, {first.now} now."
+        )
