@@ -76,7 +76,7 @@ class Summary(Record):
     """A distribution in milliseconds over completed requests."""
 
     p50: float
-    p90: float
+    p90: float | None = Field(description="None in results of others that do not say it")
     p99: float | None = Field(None, description="only from 100 requests on")
     mean: float
 
@@ -86,7 +86,7 @@ class CellMetrics(Record):
 
     tpot_ms: Summary | None
     ttft_ms: Summary
-    e2e_ms: Summary
+    e2e_ms: Summary | None = Field(description="None in results of others that do not say it")
     output_tokens_per_s: float | None
     requests_per_s: float | None
     goodput: float | None = Field(None, description="requests per second that met the SLO")
