@@ -1,15 +1,12 @@
 """One endpoint under one concurrency."""
 
+from eagle_bench.components._image import BENCH_IMAGE
 from google_cloud_pipeline_components.types.artifact_types import VertexEndpoint
 from kfp import dsl
-
-from eagle_bench.components._image import BENCH_IMAGE
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
 def benchmark(
-    project: str,
-    location: str,
     run_id: str,
     variant: dict,
     workload: dict,
@@ -25,8 +22,6 @@ def benchmark(
     """Measures an endpoint at one concurrency with vLLM's benchmark client.
 
     Args:
-        project: Project of the endpoint.
-        location: Region of the endpoint.
         run_id: Id of the run.
         variant: The variant with all its settings.
         workload: Lengths, time-outs, seed.
@@ -42,8 +37,6 @@ def benchmark(
     from eagle_bench.tasks.benchmark import benchmark
 
     benchmark(
-        project,
-        location,
         run_id,
         variant,
         workload,

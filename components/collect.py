@@ -2,9 +2,8 @@
 
 from typing import List
 
-from kfp import dsl
-
 from eagle_bench.components._image import BENCH_IMAGE
+from kfp import dsl
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)

@@ -2,15 +2,14 @@
 
 from typing import List
 
-from kfp import dsl
-
 from eagle_bench.components._image import BENCH_IMAGE
+from kfp import dsl
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
 def compare(
     run_id: str,
-    template_sha256: str,
+    environment: dict,
     variants: List[dict],
     concurrency: List[int],
     baseline: str,
@@ -25,7 +24,7 @@ def compare(
 
     Args:
         run_id: Id of the run.
-        template_sha256: Hash of the pipeline template that is running.
+        environment: Where and with what the run was made, as the report shows it.
         variants: The variants that were planned.
         concurrency: The levels that were planned.
         baseline: Id of the variant that the others are compared with.
@@ -40,7 +39,7 @@ def compare(
 
     compare(
         run_id,
-        template_sha256,
+        environment,
         variants,
         concurrency,
         baseline,

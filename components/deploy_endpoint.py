@@ -1,9 +1,8 @@
 """One variant's endpoint."""
 
+from eagle_bench.components._image import BENCH_IMAGE
 from google_cloud_pipeline_components.types.artifact_types import VertexEndpoint
 from kfp import dsl
-
-from eagle_bench.components._image import BENCH_IMAGE
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)

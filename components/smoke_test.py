@@ -1,15 +1,12 @@
 """One answer before the load."""
 
+from eagle_bench.components._image import BENCH_IMAGE
 from google_cloud_pipeline_components.types.artifact_types import VertexEndpoint
 from kfp import dsl
-
-from eagle_bench.components._image import BENCH_IMAGE
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
 def smoke_test(
-    project: str,
-    location: str,
     variant: dict,
     endpoint: dsl.Input[VertexEndpoint],
     checked: dsl.Output[dsl.Artifact],
@@ -17,12 +14,10 @@ def smoke_test(
     """Asks the endpoint for a short answer and checks that one comes.
 
     Args:
-        project: Project of the endpoint.
-        location: Region of the endpoint.
         variant: The variant with all its settings.
         endpoint: The endpoint.
         checked: What was asked and answered; holds the failure if there is one.
     """
     from eagle_bench.tasks.smoke import smoke
 
-    smoke(project, location, variant, endpoint, checked)
+    smoke(variant, endpoint, checked)

@@ -2,9 +2,8 @@
 
 from typing import List
 
-from kfp import dsl
-
 from eagle_bench.components._image import BENCH_IMAGE
+from kfp import dsl
 
 
 @dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
@@ -26,6 +25,8 @@ def stage_data(
         repeats: Rounds of each level.
         prompts: Folder with the manifest, the prompts and the tokenizer's files.
     """
-    from eagle_bench.tasks.stage import stage
+    from pathlib import Path
 
-    stage(workload, tokenizer, hf_token_secret, concurrency, repeats, prompts)
+    from eagle_bench.tasks.stage_data import stage_data as stage
+
+    stage(workload, tokenizer or None, hf_token_secret or None, concurrency, repeats, Path(prompts.path))

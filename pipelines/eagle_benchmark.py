@@ -13,8 +13,6 @@ each variant, because the local runner mixes up the items of nested loops.
 
 from typing import List
 
-from kfp import dsl
-
 from eagle_bench.components.benchmark import benchmark
 from eagle_bench.components.collect import collect
 from eagle_bench.components.compare import compare, conclude
@@ -22,6 +20,7 @@ from eagle_bench.components.deploy_endpoint import deploy_endpoint
 from eagle_bench.components.smoke_test import smoke_test
 from eagle_bench.components.stage_data import stage_data
 from eagle_bench.components.teardown import teardown, teardown_all
+from kfp import dsl
 
 RUN_ID = dsl.PIPELINE_JOB_ID_PLACEHOLDER
 
@@ -39,12 +38,10 @@ def benchmark_variant(
 ) -> dsl.Dataset:
     deployed = deploy_endpoint(project=project, location=location, run_id=RUN_ID, variant=variant)
     deployed.set_caching_options(False)
-    checked = smoke_test(project=project, location=location, variant=variant, endpoint=deployed.outputs["endpoint"])
+    checked = smoke_test(variant=variant, endpoint=deployed.outputs["endpoint"])
     checked.set_caching_options(False)
     with dsl.ParallelFor(concurrency, parallelism=1, name="concurrency") as level:
         measured = benchmark(
-            project=project,
-            location=location,
             run_id=RUN_ID,
             variant=variant,
             workload=workload,
@@ -78,9 +75,9 @@ def eagle_benchmark(
     repeats: int,
     workload: dict,
     criteria: dict,
+    environment: dict,
     tokenizer: str = "",
     hf_token_secret: str = "",
-    template_sha256: str = "",
 ):
     guard = teardown_all(project=project, location=location, run_id=RUN_ID, variants=variants)
     guard.set_caching_options(False)
@@ -106,7 +103,7 @@ def eagle_benchmark(
             )
         compared = compare(
             run_id=RUN_ID,
-            template_sha256=template_sha256,
+            environment=environment,
             variants=variants,
             concurrency=concurrency,
             baseline=baseline,

@@ -154,7 +154,9 @@ class Workload(Section):
         "or a shape `synthetic:INPUTxOUTPUT` in tokens",
     )
     prompt_column: str | None = Field(None, description="column of a CSV file that holds the prompt")
-    prompts_per_level: Count = Field(1000, description="requests per level in all rounds together; the least is max(50, 20 × concurrency)")
+    prompts_per_level: Count = Field(
+        1000, description="requests per level in all rounds together; the least is max(50, 20 × concurrency)"
+    )
     max_output_tokens: Count = 512
     min_prompt_tokens: Count = 4
     max_prompt_tokens: Count = 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eagle_bench.config import Config, Section, SecretName, Serving
+from eagle_bench.config import Config, SecretName, Section, Serving
 
 
 class VariantSpec(Section):

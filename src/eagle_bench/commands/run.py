@@ -1,0 +1,110 @@
+"""`eagle-bench run`: the whole pipeline on this machine."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from eagle_bench import config as configs
+from eagle_bench.errors import InputError, NoUsableResult
+
+if TYPE_CHECKING:
+    from eagle_bench.config import Config
+    from eagle_bench.local_vertex.settings import Settings
+
+EXAMPLE = Path(__file__).parent.parent / "builtin" / "example.yaml"
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path), required=False)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for report and results.")
+@click.option(
+    "--engines",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file that maps serving images to commands and model ids to folders on this machine.",
+)
+@click.option(
+    "--slots",
+    type=click.IntRange(1, 8),
+    default=1,
+    show_default=True,
+    help="Endpoints that fit on this machine at the same time; with 2 or more, variants take turns level by level.",
+)
+def command(config: Path | None, out: Path | None, engines: Path | None, slots: int) -> int:
+    """Run the compiled pipeline on this machine and write a report.
+
+    Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
+    """
+    given = configs.load(config or EXAMPLE)
+    folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        click.echo(f"[{time.monotonic() - started:6.1f} s] {text}")
+
+    settings = _settings(given, folder, engines, slots, say)
+    return _run(_with_local_tokenizer(given, settings), settings, folder, say)
+
+
+def _run(config: Config, settings: Settings, folder: Path, say: configs.Any) -> int:
+    from rich.console import Console
+
+    from eagle_bench import local_run
+    from eagle_bench.report.terminal import print_comparison
+    from eagle_bench.tasks.compare import require_usable
+
+    ended = local_run.run(config, settings, folder, say)
+    gathered = ended.gathered
+    kept = f"{gathered.cells} of {gathered.planned} cells were measured"
+    if gathered.answer is None:
+        why = f" {ended.error}" if ended.error else ""
+        raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
+    print_comparison(gathered.answer, Console())
+    click.echo(f"\nreport:  {folder / 'report.html'}\nresults: {folder / 'comparison.json'}, {folder / 'results'}/")
+    if ended.state == "CANCELLED":
+        click.echo(f"interrupted; {kept} and kept; nothing is left running.", err=True)
+        return INTERRUPTED
+    if ended.state != "SUCCEEDED":
+        click.echo(f"the run ended {ended.state}; {kept} and kept. {ended.error or ''}", err=True)
+    require_usable(gathered.answer)
+    return 0
+
+
+def _settings(config: Config, folder: Path, engines: Path | None, slots: int, say: configs.Any) -> Settings:
+    """What Local Vertex needs: the engines the user named, or the built-in one where a variant is deployed."""
+    import yaml
+
+    from eagle_bench.builtin import engine as builtin
+    from eagle_bench.local_vertex.settings import Settings, vllm
+
+    base = {"state_dir": folder / "local-vertex", "slots": slots, "project_id": config.project}
+    if engines:
+        try:
+            data = yaml.safe_load(engines.read_text(encoding="utf-8"))
+            return Settings.model_validate({**base, **(data or {})})
+        except (OSError, yaml.YAMLError, ValueError) as error:
+            raise InputError(f"{engines}: can't be used: {error}") from None
+    if not any(variant.deployed for variant in config.variants):
+        return Settings.model_validate(base)
+    if config.model != builtin.MODEL_ID:
+        raise InputError(
+            f"`model`: {config.model!r} is not on this machine; the built-in engine serves {builtin.MODEL_ID}.",
+            hint="Give `--engines FILE` with a command and a folder for it, or use variants with a `url`.",
+        )
+    made = builtin.ensure(say)
+    command = vllm(made.python, kv_cache_gb=1)
+    return Settings.model_validate(
+        {**base, "engines": {"default": command, "*vllm*": command}, "models": {builtin.MODEL_ID: made.model}}
+    )
+
+
+def _with_local_tokenizer(config: Config, settings: Settings) -> Config:
+    """The tokenizer of a model that stands on this machine comes from its folder, not from the hub."""
+    folder = settings.model_folder(config.tokenizer) if config.tokenizer else None
+    return config.model_copy(update={"tokenizer": str(folder)}) if folder else config

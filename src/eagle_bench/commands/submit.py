@@ -1,0 +1,104 @@
+"""`eagle-bench submit`: the pipeline as a job on Vertex AI."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from eagle_bench import config as configs
+from eagle_bench.errors import InputError, NoUsableResult
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--template",
+    help="Compiled pipeline: a file, or its https:// address in Artifact Registry. Compiled afresh when absent.",
+)
+@click.option("--image", help="Address of the image that the components run in; only without --template.")
+@click.option("--experiment", help="Vertex AI Experiment that the run's metrics are added to.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the job; may be repeated.")
+@click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
+@click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
+def command(
+    config: Path,
+    template: str | None,
+    image: str | None,
+    experiment: str | None,
+    labels: tuple[str, ...],
+    wait: bool,
+    dry_run: bool,
+) -> None:
+    """Submit the pipeline to Vertex AI with the settings of CONFIG."""
+    from eagle_bench.adapters import pipeline_jobs
+
+    given = configs.load(config)
+    if template and image:
+        raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
+    run_id = pipeline_jobs.new_run_id()
+    with _template(template, image) as source:
+        job = pipeline_jobs.prepare(
+            given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run
+        )
+        if dry_run:
+            click.echo(json.dumps(pipeline_jobs.request_of(job), indent=2))
+            return
+        name = pipeline_jobs.submit(job, service_account=given.service_account, experiment=experiment)
+    click.echo(f"submitted {name}\n{pipeline_jobs.console_link(name)}")
+    if wait:
+        _wait(name)
+
+
+@contextmanager
+def _template(given: str | None, image: str | None) -> Iterator[Path | str]:
+    """The template: where it was said to be, or compiled now."""
+    from eagle_bench.adapters.pipeline_template import compile_template
+
+    if given and given.startswith("https://"):
+        yield given
+    elif given:
+        if not Path(given).is_file():
+            raise InputError(f"--template {given}: there is no such file.")
+        yield Path(given)
+    else:
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "eagle-benchmark.yaml"
+            compile_template(path, image=image)
+            yield path
+
+
+def _wait(name: str) -> None:
+    """Follow a job to its end.
+
+    Raises:
+        NoUsableResult: it did not succeed.
+    """
+    from eagle_bench.adapters import pipeline_jobs
+
+    seen: dict[str, str] = {}
+    state = None
+    for state in pipeline_jobs.watch(name):
+        for task, title, now in state.tasks:
+            if seen.get(task) != now:
+                seen[task] = now
+                click.echo(f"{title}: {now}")
+    if state is None or state.state != "SUCCEEDED":
+        shown = state.state if state else "unknown"
+        why = f" {state.error}" if state and state.error else ""
+        raise NoUsableResult(f"the job ended {shown}.{why}", hint=pipeline_jobs.console_link(name))
+    click.echo("the job SUCCEEDED")
+
+
+def _labels(given: tuple[str, ...]) -> dict[str, str]:
+    labels = {}
+    for label in given:
+        key, equals, value = label.partition("=")
+        if not equals or not key:
+            raise click.UsageError(f"--label {label!r}: it must be KEY=VALUE.")
+        labels[key] = value
+    return labels

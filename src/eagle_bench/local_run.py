@@ -1,0 +1,138 @@
+"""The pipeline on this machine: the compiled template, submitted to Local Vertex and watched."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eagle_bench.adapters import pipeline_jobs, vertex
+from eagle_bench.adapters.pipeline_template import compile_template
+from eagle_bench.config import Config
+from eagle_bench.gathering import Gathered, gather, make_room
+from eagle_bench.local_vertex.server import LocalVertex
+from eagle_bench.local_vertex.settings import Settings
+from eagle_bench.progress import told
+from eagle_bench.tasks.compare import plan_of
+from eagle_bench.variants import resolve
+
+Say = Callable[[str], None]
+WAIT_FOR_CANCEL_S = 60.0
+
+
+@dataclass(frozen=True)
+class LocalRun:
+    """How a run on this machine ended."""
+
+    run_id: str
+    state: str
+    error: str | None
+    gathered: Gathered
+
+
+def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
+    """Run the pipeline through Local Vertex, and bring its results together in `out`.
+
+    Ctrl-C cancels the job, gives everything back and keeps what was measured: the state is CANCELLED then.
+
+    Raises:
+        InputError: the config can't be used here.
+        ServiceError: Local Vertex did not start or refused the job.
+    """
+    make_room(out)
+    template = out / "pipeline.yaml"
+    digest = compile_template(template)
+    say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
+    run_id = pipeline_jobs.new_run_id()
+    environment = {"machine": _machine(), "sharing": _sharing(settings)}
+    with LocalVertex(settings) as server:
+        os.environ.update(server.environment)
+        job = pipeline_jobs.prepare(config, template, run_id, environment)
+        name = pipeline_jobs.submit(job)
+        say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
+        try:
+            state = _follow(name, server.job_folder(run_id), say)
+        except KeyboardInterrupt:
+            say("interrupted: cancelling the run and giving everything back")
+            state = _cancel(config, name, run_id, say)
+        assert config.pipeline_root
+        artifacts = server.bucket_folder(config.pipeline_root)
+        plan = plan_of(
+            resolve(config),
+            config.concurrency,
+            config.baseline,
+            config.criteria,
+            {"run": run_id, "pipeline template": f"sha256:{digest}", **environment},
+        )
+        gathered = gather(artifacts, plan, out)
+        _nothing_left(config, run_id, say)
+    return LocalRun(run_id, state.state, state.error, gathered)
+
+
+def _follow(name: str, folder: Path, say: Say) -> pipeline_jobs.JobState:
+    """Watch a job to its end, passing on what its tasks tell."""
+    lines = _Tail(folder)
+    last = None
+    for state in pipeline_jobs.watch(name, poll_s=0.5):
+        for line in lines.new():
+            say(line)
+        last = state
+    for line in lines.new():
+        say(line)
+    assert last is not None
+    return last
+
+
+class _Tail:
+    """The progress in a job's log files, each line once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+
+    def new(self) -> Iterator[str]:
+        for path in sorted(self._folder.glob("*.log")):
+            with path.open("rb") as log:
+                log.seek(self._read.get(path, 0))
+                whole = log.read().rpartition(b"\n")[0]
+            if not whole:
+                continue
+            self._read[path] = self._read.get(path, 0) + len(whole) + 1
+            for line in whole.decode(errors="replace").splitlines():
+                text = told(line)
+                if text:
+                    yield text
+
+
+def _cancel(config: Config, name: str, run_id: str, say: Say) -> pipeline_jobs.JobState:
+    """Cancel, and do what the pipeline's own teardown can't do any more: no task starts in a cancelled job."""
+    pipeline_jobs.cancel(name)
+    deadline = time.monotonic() + WAIT_FOR_CANCEL_S
+    for state in pipeline_jobs.watch(name, poll_s=0.5):
+        if state.ended or time.monotonic() > deadline:
+            break
+    _nothing_left(config, run_id, say)
+    return state
+
+
+def _nothing_left(config: Config, run_id: str, say: Say) -> None:
+    place = vertex.Place(config.project, config.location)
+    for made in vertex.leftovers(place, run_id):
+        say(f"{made.resource} was left over; deleting it")
+    for spec in resolve(config):
+        if spec.deployed:
+            vertex.teardown(place, run_id, spec.id)
+
+
+def _machine() -> str:
+    cores = len(os.sched_getaffinity(0))
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return f"{cores} CPU cores, {memory_gb:.0f} GB memory, {os.uname().sysname} {os.uname().machine}"
+
+
+def _sharing(settings: Settings) -> str:
+    if settings.slots == 1:
+        return "one machine: the variants were deployed and measured one after another"
+    return f"one machine with {settings.slots} slots: the variants took turns level by level"

@@ -1,0 +1,100 @@
+"""One endpoint under one concurrency: staged prompts in, `cell.json` and its headline numbers out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from eagle_bench.adapters.vllm_client.measure import measure
+from eagle_bench.config import Criteria, Workload
+from eagle_bench.progress import say
+from eagle_bench.report.cell import scalars
+from eagle_bench.results import CellResult, CellSettings
+from eagle_bench.tasks.failures import failure_of, not_measured, read_failure
+from eagle_bench.tasks.targets import target_of
+from eagle_bench.variants import VariantSpec
+from eagle_bench.workload.prompts import TOKENIZER, read_staged
+
+
+def benchmark(
+    run_id: str,
+    variant: dict[str, Any],
+    workload: dict[str, Any],
+    criteria: dict[str, Any],
+    concurrency: int,
+    repeats: int,
+    endpoint: Any,
+    checked: Any,
+    prompts: Any,
+    cell: Any,
+    metrics: Any,
+) -> None:
+    """Measure one cell. Whatever goes wrong with the endpoint is in the result, and the run goes on."""
+    spec = VariantSpec.model_validate(variant)
+    load, limits = Workload.model_validate(workload), Criteria.model_validate(criteria)
+    level, rounds = int(concurrency), int(repeats)
+    failure = read_failure(endpoint, checked)
+    if failure is None:
+        try:
+            result = _measured(run_id, spec, load, limits, level, rounds, endpoint, prompts)
+        except Exception as error:  # the other levels and variants are still to be measured
+            failure = failure_of("benchmark", error)
+    if failure is not None:
+        result = not_measured(run_id, spec.id, level, None, failure)
+    Path(cell.path).write_text(result.model_dump_json(), encoding="utf-8")
+    cell.metadata["variant"] = spec.id
+    cell.metadata["concurrency"] = level
+    for name, value in scalars(result).items():
+        metrics.log_metric(name, value)
+    say(spec.id, _outcome(result))
+
+
+def _measured(
+    run_id: str,
+    spec: VariantSpec,
+    load: Workload,
+    limits: Criteria,
+    concurrency: int,
+    rounds: int,
+    endpoint: Any,
+    prompts: Any,
+) -> CellResult:
+    folder = Path(prompts.path)
+    warmup, measured = read_staged(folder, concurrency)
+    tokenizer = folder / TOKENIZER
+    slo = limits.slo
+    settings = CellSettings(
+        max_output_tokens=load.max_output_tokens,
+        ignore_eos=load.ignore_eos,
+        requests=len(measured),
+        rounds=rounds,
+        warmup_requests=len(warmup),
+        request_timeout_s=load.request_timeout_s,
+        max_failure_rate=limits.max_failure_rate,
+        seed=load.seed,
+        shape="answers of fixed length" if load.ignore_eos else None,
+        store_text=load.store_text,
+        slo_ttft_ms=slo.ttft_ms if slo else None,
+        slo_tpot_ms=slo.tpot_ms if slo else None,
+    )
+    return measure(
+        target_of(spec, endpoint),
+        warmup,
+        measured,
+        variant=spec.id,
+        concurrency=concurrency,
+        settings=settings,
+        tokenizer=tokenizer if tokenizer.is_dir() else None,
+        run_id=run_id,
+        on_progress=lambda progress: say(spec.id, str(progress)),
+    )
+
+
+def _outcome(result: CellResult) -> str:
+    where = f"c={result.concurrency}"
+    if result.metrics is None:
+        return f"{where} failed: {result.failure.message if result.failure else 'no request succeeded'}"
+    tpot = result.metrics.tpot_ms
+    shown = f"TPOT {tpot.p50:.1f} ms" if tpot else "no TPOT"
+    failed = f", {result.counts.failed} of {result.counts.requested} failed" if result.counts.failed else ""
+    return f"{where} done: {shown}, TTFT {result.metrics.ttft_ms.p50:.0f} ms{failed}"

@@ -1,0 +1,25 @@
+"""The levels of one variant in one artifact: at most 100 artifacts may feed one task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from eagle_bench.results import CellResult
+
+
+def collect(cells: Sequence[Any], summary: Any) -> None:
+    """Write the cells of one variant, one a line."""
+    lines = [Path(cell.path).read_text(encoding="utf-8") for cell in cells]
+    results = sorted((CellResult.model_validate_json(line) for line in lines), key=lambda r: r.concurrency)
+    Path(summary.path).write_text("".join(r.model_dump_json() + "\n" for r in results), encoding="utf-8")
+    summary.metadata["cells"] = len(results)
+
+
+def collected(summaries: Iterable[Any]) -> Iterator[CellResult]:
+    """The cells of all variants."""
+    for summary in summaries:
+        with Path(summary.path).open(encoding="utf-8") as lines:
+            for line in lines:
+                yield CellResult.model_validate_json(line)

@@ -1,0 +1,72 @@
+"""One variant's endpoint: deployed, or found where the variant names one."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from eagle_bench.adapters import vertex
+from eagle_bench.progress import say
+from eagle_bench.tasks.failures import failure_of, write_failure
+from eagle_bench.variants import VariantSpec
+
+
+def deploy(
+    project: str, location: str, run_id: str, variant: dict[str, Any], endpoint: Any, gcp_resources: str
+) -> None:
+    """Fill the endpoint's artifact: its resource name and address, or the failure to deploy it.
+
+    `gcp_resources` gets the long-running operation as soon as it has a name, so that the console links it
+    and a task that is killed leaves a trace of it.
+    """
+    spec = VariantSpec.model_validate(variant)
+    place = vertex.Place(project, location)
+    _write_resources(gcp_resources, None)
+    if spec.url:
+        endpoint.uri = spec.url
+        endpoint.metadata["url"] = spec.url
+        say(spec.id, f"runs at {spec.url}")
+        return
+    if spec.endpoint:
+        _fill(endpoint, spec.endpoint)
+        say(spec.id, f"uses the endpoint {spec.endpoint}")
+        return
+    started = time.monotonic()
+    say(spec.id, f"deploying {spec.model}")
+    try:
+        deployed = vertex.deploy(
+            place,
+            run_id,
+            spec,
+            on_operation=lambda name: _write_resources(gcp_resources, _uri(name)),
+            on_progress=lambda text: say(spec.id, text),
+        )
+    except Exception as error:  # the other variants are still to be measured
+        failure = failure_of("deploy", error)
+        write_failure(endpoint, failure)
+        say(spec.id, f"could not be deployed: {failure.message}")
+        return
+    _fill(endpoint, deployed.endpoint)
+    endpoint.metadata["model"] = deployed.model
+    seconds = time.monotonic() - started
+    endpoint.metadata["deploySeconds"] = round(seconds, 1)
+    say(spec.id, f"deployed after {seconds:.0f} s")
+
+
+def _fill(endpoint: Any, name: str) -> None:
+    endpoint.uri = _uri(name)
+    endpoint.metadata["resourceName"] = name
+
+
+def _uri(resource: str) -> str:
+    return vertex.address(vertex.Place.of(resource).location).resource_url(resource)
+
+
+def _write_resources(path: str, operation_uri: str | None) -> None:
+    """The `gcp_resources` of Google's own components: the operations that a task started."""
+    resources = [{"resourceType": "VertexLro", "resourceUri": operation_uri}] if operation_uri else []
+    file = Path(path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"resources": resources}), encoding="utf-8")
