@@ -53,10 +53,10 @@ def counts(records: Iterable[RequestRecord]) -> Counts:
 def round_window(records: Sequence[RequestRecord], concurrency: int) -> RoundWindow | None:
     """The rates of one round over the time in which its concurrency was really held.
 
-    The window opens with the first send and closes when the first request ends that no other
-    replaces: from then on fewer streams run than the level says, and a rate would be of something
-    else. Tokens and requests that lie partly inside count with the part inside, tokens being spread
-    evenly between a request's first and last content chunk.
+    The window opens with the first send. It closes with the first end after the last moment at which
+    the level was full: from then on fewer streams run than the level says, and a rate would be of
+    something else. Tokens and requests that lie partly inside count with the part inside, tokens
+    being spread evenly between a request's first and last content chunk.
 
     Returns:
         None where no request was sent; rates are None where the concurrency was never reached.
@@ -65,11 +65,11 @@ def round_window(records: Sequence[RequestRecord], concurrency: int) -> RoundWin
         return None
     start = min(record.start_s for record in records)
     end = max(_end_s(record) for record in records)
-    last_send = max(record.start_s for record in records)
-    closes = min((_end_s(r) for r in records if _end_s(r) >= last_send), default=end)
+    full_until = _full_until(records, concurrency)
+    closes = end if full_until is None else full_until
     length = closes - start
     completed = [record for record in records if record.error is None]
-    held = len(records) >= concurrency and length > 0 and bool(completed)
+    held = full_until is not None and length > 0 and bool(completed)
     known = held and all(record.output_tokens is not None for record in completed)
     return RoundWindow(
         round=records[0].round,
@@ -143,6 +143,18 @@ def _mean_rate(rates: Iterable[tuple[float | None, RoundWindow]]) -> float | Non
     known = [(rate, w.window_end_s - w.window_start_s) for rate, w in rates if rate is not None]
     whole = sum(length for _, length in known)
     return sum(rate * length for rate, length in known) / whole if whole > 0 else None
+
+
+def _full_until(records: Sequence[RequestRecord], concurrency: int) -> float | None:
+    """When `concurrency` requests were in flight for the last time; None if they never were."""
+    moments = sorted([(_end_s(r), -1) for r in records] + [(r.start_s, 1) for r in records])
+    flying, full, until = 0, False, None
+    for moment, change in moments:
+        if full and change < 0:
+            full, until = False, moment
+        flying += change
+        full = full or (change > 0 and flying >= concurrency)
+    return until
 
 
 def _end_s(record: RequestRecord) -> float:

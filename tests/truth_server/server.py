@@ -30,7 +30,7 @@ requests that `--only` lets through, `MODE:1` is every one:
     vertex              refuses `stream_options` and `max_completion_tokens`
     new-limit           refuses `max_tokens`
     spec                `/metrics` has vLLM's counters of speculative decoding
-    v1-only             nothing but `/v1/...` is there
+    v1-only             the API is at `/v1/...` only
     floats              counts in usage are written as 48.0
 
 Without a usage mode it does what OpenAI does: a last chunk without choices, when asked for.
@@ -314,7 +314,7 @@ class Connection(asyncio.Protocol):
 
     def handle(self, method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> None:
         truth = self.truth
-        if truth.has("v1-only") and not path.startswith("/v1/") and path not in {"/journal", "/reset"}:
+        if truth.has("v1-only") and not path.startswith("/v1/") and path not in {"/journal", "/reset", "/metrics"}:
             self.reply(404, {"detail": "Not Found"})
         elif path.endswith("/chat/completions") and method == "POST":
             self.chat(headers, json.loads(body), now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
@@ -78,6 +79,7 @@ def load() -> None:
     """Import vLLM's benchmark: 10 to 20 s, so do it before any clock runs."""
     check_version()
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+    logging.getLogger("vllm").setLevel(logging.ERROR)  # it misses its kernels, which a client does not need
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
     from vllm.benchmarks import serve
 

@@ -45,18 +45,24 @@ def encode(model: str, messages: Sequence[Message], rest: dict[str, Any]) -> byt
 
 def request_bytes(address: Address, body: bytes, token: str | None) -> bytes:
     """Head and body of one POST, ready for the wire."""
+    more = f"Content-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: {len(body)}\r\n"
+    return _head("POST", address, token, more) + body
+
+
+def get_bytes(address: Address, token: str | None) -> bytes:
+    """One GET, ready for the wire."""
+    return _head("GET", address, token, "Accept: */*\r\n")
+
+
+def _head(method: str, address: Address, token: str | None, more: str) -> bytes:
     authorization = f"Authorization: Bearer {token}\r\n" if token else ""
-    head = (
-        f"POST {address.path} HTTP/1.1\r\n"
+    return (
+        f"{method} {address.path} HTTP/1.1\r\n"
         f"Host: {address.host_header}\r\n"
         f"User-Agent: eagle-bench/{__version__}\r\n"
-        "Content-Type: application/json\r\n"
-        "Accept: text/event-stream\r\n"
-        "Accept-Encoding: identity\r\n"
-        f"{authorization}"
-        f"Content-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode("ascii") + body
+        f"Accept-Encoding: identity\r\n"
+        f"{more}{authorization}\r\n"
+    ).encode("ascii")
 
 
 class TokenUnavailable(Exception):

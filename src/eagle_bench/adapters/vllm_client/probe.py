@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -89,25 +88,3 @@ async def _ask(target: Target, settings: CellSettings, found: Capabilities, toke
     if answer.error and token and token in answer.error.body:
         answer.error = answer.error.model_copy(update={"body": answer.error.body.replace(token, "[token]")})
     return answer
-
-
-async def served_model(base_url: str, token: str | None) -> str | None:
-    """The first model that `{base_url}/models` names; None where the server has no such list."""
-    place = address(base_url.rstrip("/") + "/models")
-    pool = Pool(place)
-    try:
-        request = request_bytes(place, b"", token).replace(b"POST ", b"GET ", 1)
-        exchange = await pool.send(request, 10.0)
-    finally:
-        pool.close()
-    head = exchange.head
-    if exchange.fault is not None or head is None or head.status != 200:
-        return None
-    try:
-        from eagle_bench.adapters.vllm_client import http1
-
-        listed = json.loads(http1.body(head, exchange.data, closed=exchange.closed).data)
-        name = listed["data"][0]["id"]
-    except (ValueError, LookupError, TypeError, http1.ProtocolError):
-        return None
-    return name if isinstance(name, str) else None

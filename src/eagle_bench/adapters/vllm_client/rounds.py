@@ -27,6 +27,9 @@ _HELD_BYTES = 512 * 1024 * 1024
 _SMALL_BYTES = 4096  # an answer that is quicker read than kept
 
 
+Row = tuple[Prompt, Answer, Exchange]
+
+
 @dataclass
 class _Sent:
     """One request of a round: what came back, and the output that vLLM already holds a reference to."""
@@ -72,9 +75,7 @@ class Round:
         self._expected = 0
         self._held = 0
 
-    async def run(
-        self, prompts: Sequence[Prompt], concurrency: int
-    ) -> tuple[list[tuple[Prompt, Answer, Exchange]], engine.EngineResult]:
+    async def run(self, prompts: Sequence[Prompt], concurrency: int) -> tuple[list[Row], engine.EngineResult]:
         """Run vLLM's benchmark over the prompts.
 
         Returns:

@@ -1,0 +1,331 @@
+"""The course of one cell, from the probe to its `CellResult`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from eagle_bench import __version__
+from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses, read_page
+from eagle_bench.adapters.vllm_client import engine
+from eagle_bench.adapters.vllm_client.health import Watch, health, suspect
+from eagle_bench.adapters.vllm_client.pages import fetch
+from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, payload_sha256
+from eagle_bench.adapters.vllm_client.probe import Probed, probe
+from eagle_bench.adapters.vllm_client.rounds import CountTokens, Round, Tally, record
+from eagle_bench.adapters.vllm_client.target import Progress, Target, address
+from eagle_bench.adapters.vllm_client.wire import Pool
+from eagle_bench.errors import InputError
+from eagle_bench.metrics import cell_metrics, counts, failure_rate, round_window
+from eagle_bench.results import (
+    Acceptance,
+    CellFailure,
+    CellResult,
+    CellSettings,
+    ClientHealth,
+    PromptsUsed,
+    RequestRecord,
+    RoundWindow,
+    TokenSource,
+)
+from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
+
+_TICK_S = 2.0
+_STOP_SHARE = 0.5  # of failures: above it a cell has no answer to give
+_STOP_LEFT_S = 30.0  # and only where going on would cost something
+
+
+@dataclass
+class Cell:
+    """The course of one cell: probe, warm-up, rounds, and what came of them."""
+
+    target: Target
+    variant: str
+    concurrency: int
+    settings: CellSettings
+    count_tokens: CountTokens | None
+    run_id: str | None
+    on_progress: Callable[[Progress], None]
+
+    def __post_init__(self) -> None:
+        self._now: Round | None = None
+        self._progress = Progress(self.concurrency, -1, self.settings.rounds, 0, 0, 0)
+        self._ended = Tally()
+        self._total = 0
+        self._began_s = 0.0
+        self._warnings: dict[str, str] = {}  # code -> text
+
+    async def run(self, warmup: Sequence[Prompt], measured: Sequence[StagedPrompt]) -> CellResult:
+        started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        began_s = time.perf_counter()
+        tokens = TokenKeeper(self.target.token)
+        with self._signals():
+            probed = await probe(self.target, self.settings, tokens, self._note)
+            self.target = probed.target
+            self._check_counting(probed)
+            settings = self.settings.model_copy(
+                update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
+            )
+            await self._warm_up(warmup, settings, probed, tokens)
+            watch = Watch()
+            before = await self._page(tokens)
+            records, windows, speculation = await self._rounds(measured, settings, probed, tokens, watch)
+            after = await self._page(tokens)
+        count = counts(records)
+        metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
+        client = health([watch])
+        if suspect(client, metrics):
+            self._warn("client-slow", f"the client ran late: {_lateness(client)}")
+        rate = failure_rate(count)
+        if rate is not None and rate > settings.max_failure_rate:
+            self._warn("failure-rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")
+        return CellResult(
+            run_id=self.run_id,
+            variant=self.variant,
+            concurrency=self.concurrency,
+            started_at=started_at,
+            duration_s=time.perf_counter() - began_s,
+            settings=settings,
+            environment=_environment(),
+            capabilities=probed.capabilities.model_copy(update={"metrics": after is not None}),
+            counts=count,
+            metrics=metrics,
+            acceptance=self._acceptance(records, speculation, before, after),
+            token_source=self._token_source(records, probed),
+            prompts=PromptsUsed(count=len(measured), sha256=sha256_of(measured)),
+            client=client,
+            rounds=tuple(windows),
+            warnings=tuple(f"{code}: {text}" for code, text in self._warnings.items()),
+            failure=_failure(records, probed) if metrics is None else None,
+            requests=tuple(records),
+        )
+
+    async def _page(self, tokens: TokenKeeper) -> Page | None:
+        """The engine's metrics now; None where there are none to be had."""
+        if self.target.metrics_url is None:
+            return None
+        try:
+            text = await fetch(self.target.metrics_url, await tokens.current())
+        except TokenUnavailable:
+            return None
+        return read_page(text) if text is not None else None
+
+    def _acceptance(
+        self,
+        records: Sequence[RequestRecord],
+        speculation: Sequence[dict[str, Any]],
+        before: Page | None,
+        after: Page | None,
+    ) -> Acceptance | None:
+        if after is not None and after.missing:
+            self._warn("metrics-names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
+        of_engine = from_pages(before, after) if before is not None and after is not None else None
+        return from_responses(speculation) or of_engine or from_chunks(records)
+
+    def _warn(self, code: str, text: str) -> None:
+        self._warnings.setdefault(code, text)
+
+    def _check_counting(self, probed: Probed) -> None:
+        if probed.error is None and not probed.capabilities.usage_in_stream and self.count_tokens is None:
+            raise InputError(
+                f"{self.target.base_url} sends no usage with its streams, and no tokenizer was given: "
+                "nobody would count the tokens.",
+                hint="Give the tokenizer of the model that is served.",
+            )
+
+    async def _warm_up(
+        self, prompts: Sequence[Prompt], settings: CellSettings, probed: Probed, tokens: TokenKeeper
+    ) -> None:
+        if not prompts or "interrupted" in self._warnings:
+            return
+        self._progress = Progress(self.concurrency, -1, settings.rounds, 0, len(prompts), 0)
+        self._ended, self._total, self._began_s = Tally(), len(prompts), time.perf_counter()
+        pool = Pool(address(self.target.chat_url))
+        async with self._ticker():
+            warm = self._round(settings, probed, tokens, pool, Watch())
+            await warm.run(prompts, self.concurrency)
+        pool.close()
+
+    async def _rounds(
+        self,
+        measured: Sequence[StagedPrompt],
+        settings: CellSettings,
+        probed: Probed,
+        tokens: TokenKeeper,
+        watch: Watch,
+    ) -> tuple[list[RequestRecord], list[RoundWindow], list[dict[str, Any]]]:
+        records: list[RequestRecord] = []
+        speculation: list[dict[str, Any]] = []
+        windows: list[RoundWindow] = []
+        self._ended, self._total, self._began_s = Tally(), len(measured), time.perf_counter()
+        pool = Pool(address(self.target.chat_url))
+        origin_s = time.perf_counter()
+        numbers = sorted({prompt.round for prompt in measured})
+        for number in numbers:
+            if self._stopped:
+                break
+            prompts = [prompt for prompt in measured if prompt.round == number]
+            self._progress = Progress(
+                self.concurrency, number, len(numbers), self._ended.done, self._total, self._ended.failed
+            )
+            now = self._round(settings, probed, tokens, pool, watch)
+            async with self._ticker():
+                rows, _ = await now.run(prompts, self.concurrency)
+            of_round = [
+                record(prompt, answer, exchange, number=number, origin_s=origin_s, store_text=settings.store_text)
+                for prompt, answer, exchange in rows
+            ]
+            records += of_round
+            speculation += [answer.speculation for _, answer, _ in rows if answer.speculation and not answer.error]
+            self._ended = Tally(
+                done=len(records),
+                failed=counts(records).failed,
+                slow_failures=self._ended.slow_failures + now.tally.slow_failures,
+            )
+            self._tell()
+            window = round_window(of_round, self.concurrency)
+            if window is not None:
+                windows.append(window)
+        pool.close()
+        return records, windows, speculation
+
+    def _round(self, settings: CellSettings, probed: Probed, tokens: TokenKeeper, pool: Pool, watch: Watch) -> Round:
+        self._now = Round(
+            target=self.target,
+            settings=settings,
+            capabilities=probed.capabilities,
+            tokens=tokens,
+            pool=pool,
+            count_tokens=self.count_tokens,
+            watch=watch,
+            on_end=self._watch_failures,
+        )
+        return self._now
+
+    @property
+    def _stopped(self) -> bool:
+        return "interrupted" in self._warnings or "stopped-early" in self._warnings
+
+    def _watch_failures(self, tally: Tally) -> None:
+        """End a cell that can't give an answer any more, where going on would cost time."""
+        done, failed = self._ended.done + tally.done, self._ended.failed + tally.failed
+        slow = self._ended.slow_failures + tally.slow_failures
+        enough = done >= max(50, 2 * self.concurrency) or (slow == done and done >= max(4, 2 * self.concurrency))
+        left_s = self._left_s(done)
+        if self._stopped or not enough or failed <= _STOP_SHARE * done or left_s is None or left_s < _STOP_LEFT_S:
+            return
+        text = f"{failed} of {done} requests failed: no answer can come of this cell; about {left_s:.0f} s were saved"
+        self._warn("stopped-early", text)
+        self._note(f"stopped early: {text}")
+        if self._now is not None:
+            self._now.stop()
+
+    def _interrupt(self) -> None:
+        self._warn("interrupted", "the measurement was ended from outside; what was measured by then is kept")
+        if self._now is not None:
+            self._now.stop()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT end the measurement and keep what there is. Only the main thread gets signals."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+        for number in before:
+            loop.add_signal_handler(number, self._interrupt)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+    @property
+    def _tally(self) -> Tally:
+        now = self._now.tally if self._now is not None else Tally()
+        return Tally(self._ended.done + now.done, self._ended.failed + now.failed)
+
+    def _left_s(self, done: int) -> float | None:
+        spent = time.perf_counter() - self._began_s
+        return spent / done * (self._total - done) if done else None
+
+    def _tell(self) -> None:
+        tally = self._ended
+        self.on_progress(self._with(tally))
+
+    def _with(self, tally: Tally) -> Progress:
+        at = self._progress
+        left = self._left_s(tally.done)
+        return Progress(at.concurrency, at.round, at.rounds, tally.done, self._total, tally.failed, left)
+
+    def _note(self, text: str) -> None:
+        at = self._progress
+        self.on_progress(Progress(at.concurrency, at.round, at.rounds, at.done, at.total, at.failed, note=text))
+
+    @asynccontextmanager
+    async def _ticker(self) -> AsyncIterator[None]:
+        """Tell how it goes every few seconds while the block runs."""
+
+        async def tick() -> None:
+            while True:
+                await asyncio.sleep(_TICK_S)
+                self.on_progress(self._with(self._tally))
+
+        task = asyncio.create_task(tick())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    def _token_source(self, records: Sequence[RequestRecord], probed: Probed) -> TokenSource | None:
+        if all(r.error is not None or r.output_tokens is None for r in records):
+            return None
+        return "usage" if probed.capabilities.usage_in_stream else "tokenizer"
+
+
+def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:
+    """Why there is nothing: the commonest error, in the server's own words."""
+    errors = [r.error for r in records if r.error is not None] or ([probed.error] if probed.error else [])
+    if not errors:
+        return CellFailure(stage="benchmark", kind="interrupted", message="No request was sent.")
+    kind = Counter(error.kind for error in errors).most_common(1)[0][0]
+    error = next(e for e in errors if e.kind == kind)
+    status = f", HTTP {error.status}" if error.status else ""
+    return CellFailure(
+        stage="benchmark",
+        kind=kind,
+        message=f"None of {len(records)} requests succeeded; {sum(e.kind == kind for e in errors)} × {kind}{status}: "
+        f"{error.body[:500]}",
+    )
+
+
+def _lateness(client: ClientHealth) -> str:
+    lag = (
+        f"{client.loop_lag_ms_mean:.1f} ms on average"
+        if client.loop_lag_ms_mean is not None
+        else "by how much is unknown"
+    )
+    cpu = f", using {client.cpu_fraction:.0%} of a CPU" if client.cpu_fraction is not None else ""
+    return lag + cpu
+
+
+def _environment() -> dict[str, str]:
+    return {
+        "eagle-bench": __version__,
+        "vllm": engine.VLLM_VERSION,
+        "python": platform.python_version(),
+        "client_cpus": str(os.cpu_count()),
+        "client_platform": platform.platform(),
+    }
