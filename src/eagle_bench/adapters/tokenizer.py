@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from datetime import datetime
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +21,22 @@ if TYPE_CHECKING:
 
 FAST, CONFIG, SLOW = "tokenizer.json", "tokenizer_config.json", "tokenizer.model"
 TEMPLATE_JINJA, TEMPLATE_JSON = "chat_template.jinja", "chat_template.json"
+FILES = ("*.json", "tokenizer.model", "*.txt", "*.jinja")
+NOT_FILES = ("*.index.json", "README*", "LICENSE*")  # lists of weights, and what no tokenizer reads
 SPECIAL = ("bos_token", "eos_token", "pad_token", "unk_token")
+
+
+def is_file(name: str) -> bool:
+    """Whether a file of this name belongs to a tokenizer: weights never do."""
+    return any(fnmatch(name, p) for p in FILES) and not any(fnmatch(name, p) for p in NOT_FILES)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a tokenizer's files and nothing else that lies in its folder: a model's weights often do."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in source.iterdir():
+        if path.is_file() and is_file(path.name):
+            shutil.copyfile(path, target / path.name)
 
 
 def load(folder: Path) -> TokenCounter:

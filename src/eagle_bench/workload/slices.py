@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import itertools
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -119,7 +118,9 @@ def stage(
     out.mkdir(parents=True, exist_ok=True)
     slices = _write(out / PROMPTS, wanted, iter(chosen))
     if tokenizer is not None:
-        shutil.copytree(tokenizer, out / TOKENIZER, dirs_exist_ok=True)
+        from eagle_bench.adapters.tokenizer import copy
+
+        copy(tokenizer, out / TOKENIZER)
     manifest = Manifest(
         source=workload.dataset,
         source_sha256=digest,

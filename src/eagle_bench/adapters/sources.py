@@ -1,0 +1,134 @@
+"""Where prompts and tokenizers come from: a path, gs://, https://, Hugging Face, or the package itself.
+
+Each has a check, for before any machine is paid for, and a fetch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from eagle_bench.adapters import downloads, hugging_face, storage
+from eagle_bench.adapters.tokenizer import is_file, load
+from eagle_bench.errors import InputError
+from eagle_bench.workload.slices import BUILTIN
+from eagle_bench.workload.synthetic import shape_of
+
+NAMED = {
+    "sharegpt": "hf://anon8231489123/ShareGPT_Vicuna_unfiltered/ShareGPT_V3_unfiltered_cleaned_split.json",
+}
+WEB = ("https://", "http://")
+
+
+def hub_token(secret: str | None) -> str | None:
+    """The Hugging Face token out of Secret Manager, kept in memory; None leaves it to HF_TOKEN in the environment.
+
+    Raises:
+        ServiceError: the secret is not there, or may not be read.
+    """
+    if not secret:
+        return None
+    from eagle_bench.adapters.vertex_secrets import read_secret
+
+    return read_secret(secret)
+
+
+def check_dataset(dataset: str, token: str | None) -> None:
+    """Make sure that a data set (`workload.dataset`) can be had, without fetching it.
+
+    Raises:
+        InputError, ServiceError: as `fetch_dataset`.
+    """
+    address = NAMED.get(dataset, dataset)
+    if address == BUILTIN or shape_of(address):
+        return
+    if address.startswith(hugging_face.SCHEME):
+        hugging_face.check_dataset(address, token)
+    elif address.startswith(storage.SCHEME):
+        storage.check_file(address)
+    elif address.startswith(WEB):
+        downloads.check_file(address)
+    else:
+        _local_file(dataset)
+
+
+def fetch_dataset(dataset: str, token: str | None) -> Path | None:
+    """The file of a data set; None for what needs no file: the built-in set and synthetic shapes.
+
+    Raises:
+        InputError: the name or address is none that is known, or names no file.
+        ServiceError: the source has no such file, refuses it, or can't be reached.
+    """
+    address = NAMED.get(dataset, dataset)
+    if address == BUILTIN or shape_of(address):
+        return None
+    if address.startswith(hugging_face.SCHEME):
+        return hugging_face.download_dataset(address, token)
+    if address.startswith(storage.SCHEME):
+        return storage.download_file(address, _cache(address))
+    if address.startswith(WEB):
+        return downloads.download_file(address, _cache(address))
+    return _local_file(dataset)
+
+
+def check_tokenizer(tokenizer: str, token: str | None) -> None:
+    """Make sure that a tokenizer can be had, without fetching one from the hub.
+
+    Raises:
+        InputError, ServiceError: as `fetch_tokenizer`.
+    """
+    folder = Path(tokenizer).expanduser()
+    if folder.is_dir():
+        load(folder)
+    elif tokenizer.startswith(storage.SCHEME):
+        fetch_tokenizer(tokenizer, token, _cache(tokenizer))  # a few megabytes, and only loading it shows that it works
+    elif hugging_face.is_model_id(tokenizer):
+        hugging_face.check_tokenizer(tokenizer, token)
+    else:
+        raise _no_tokenizer(tokenizer)
+
+
+def fetch_tokenizer(tokenizer: str, token: str | None, folder: Path) -> Path:
+    """The folder of a tokenizer: the given one, or `folder` filled from gs:// or the hub.
+
+    Raises:
+        InputError: the name has no known form, or the files are no tokenizer.
+        ServiceError: the source has no such files, refuses them, or can't be reached.
+    """
+    local = Path(tokenizer).expanduser()
+    if local.is_dir():
+        folder = local
+    elif tokenizer.startswith(storage.SCHEME):
+        storage.download_folder(tokenizer, folder, wanted=is_file)
+    elif hugging_face.is_model_id(tokenizer):
+        hugging_face.download_tokenizer(tokenizer, token, folder)
+    else:
+        raise _no_tokenizer(tokenizer)
+    load(folder)
+    return folder
+
+
+def _local_file(dataset: str) -> Path:
+    path = Path(dataset).expanduser()
+    if not path.is_file():
+        named = ", ".join(f"`{name}`" for name in (BUILTIN, *NAMED))
+        raise InputError(
+            f"`workload.dataset`: there is no file {dataset!r}.",
+            hint=f"Allowed: a path, a gs:// or https:// address, hf://owner/name[/file], {named}, or a shape such as "
+            "synthetic:512x128.",
+        )
+    return path
+
+
+def _no_tokenizer(tokenizer: str) -> InputError:
+    return InputError(
+        f"`tokenizer`: {tokenizer!r} is neither a folder nor a name.",
+        hint="Allowed: a Hugging Face id (owner/name), a gs:// folder, or a folder that exists.",
+    )
+
+
+def _cache(address: str) -> Path:
+    """A folder of its own for each address, so that files of one name don't meet and a later run finds them."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "eagle-bench" / "downloads" / hashlib.sha256(address.encode()).hexdigest()[:16]

@@ -1,0 +1,96 @@
+"""Stages the prompts and the tokenizer of a run, and checks before one that this will work."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from eagle_bench import config
+from eagle_bench.adapters import sources
+from eagle_bench.errors import InputError
+from eagle_bench.workload.prompts import Manifest
+from eagle_bench.workload.slices import BUILTIN, stage
+from eagle_bench.workload.synthetic import shape_of
+
+LEVELS = TypeAdapter(tuple[config.Count, ...])
+LARGEST_CHECKED_BYTES = 64 * 2**20
+
+
+def stage_data(
+    workload: dict[str, Any],
+    tokenizer: str | None,
+    hf_token_secret: str | None,
+    concurrency: Sequence[int],
+    repeats: int,
+    out: Path,
+) -> Manifest:
+    """Fetch data set and tokenizer and write the staged folder of a run.
+
+    Args:
+        workload: fields of `config.Workload`, as a pipeline passes them (4 may arrive as 4.0).
+        tokenizer: Hugging Face id, gs:// or local folder; None leaves the length limits out.
+        hf_token_secret: resource name of a Hugging Face token in Secret Manager; None for HF_TOKEN, or for none.
+
+    Raises:
+        InputError: the workload can't be used, or the data set holds too few prompts.
+        ServiceError: a source refuses or can't be reached.
+    """
+    try:
+        load = config.Workload.model_validate(workload)
+        levels = LEVELS.validate_python(tuple(concurrency))
+        (rounds,) = LEVELS.validate_python((repeats,))
+    except ValidationError as error:
+        raise InputError(f"stage_data: {error}") from None
+    token = sources.hub_token(hf_token_secret)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = sources.fetch_tokenizer(tokenizer, token, Path(scratch) / "tokenizer") if tokenizer else None
+        source = sources.fetch_dataset(load.dataset, token)
+        return _stage(load, levels, rounds, source, folder, out)
+
+
+def preflight(settings: config.Config) -> None:
+    """Check everything about data and tokenizer that can be checked before a machine is paid for.
+
+    That they are there and may be read; and for the built-in set, for shapes and for files at hand, that there are
+    enough prompts (without the length limits, which need the tokenizer's files).
+
+    Raises:
+        InputError, ServiceError: as `stage_data` would.
+    """
+    token = sources.hub_token(settings.hf_token_secret)
+    load = settings.workload
+    sources.check_dataset(load.dataset, token)
+    if settings.tokenizer:
+        sources.check_tokenizer(settings.tokenizer, token)
+    path = Path(load.dataset).expanduser()
+    if load.dataset == BUILTIN or shape_of(load.dataset):
+        source = None
+    elif path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES:
+        source = path
+    else:
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        _stage(load, settings.concurrency, settings.repeats, source, None, Path(scratch))
+
+
+def _stage(
+    load: config.Workload,
+    levels: Sequence[int],
+    rounds: int,
+    source: Path | None,
+    tokenizer: Path | None,
+    out: Path,
+) -> Manifest:
+    return stage(
+        load,
+        source,
+        concurrency=levels,
+        repeats=rounds,
+        requests_at=load.requests_at,
+        tokenizer=tokenizer,
+        out=out,
+    )
