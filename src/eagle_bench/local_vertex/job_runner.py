@@ -32,7 +32,7 @@ def main(folder: Path) -> None:
     pipeline = components.load_component_from_text(yaml.safe_dump(job["pipeline_spec"]))
     outcome: dict[str, Any] = {"succeeded": True}
     try:
-        pipeline(**job["parameters"])
+        pipeline(**_whole_numbers(job["pipeline_spec"], job["parameters"]))
     except Exception as error:  # a task's failure and a wrong parameter come as any type
         failed = ", ".join(sorted(tasks.failed))
         reason = (
@@ -41,6 +41,16 @@ def main(folder: Path) -> None:
         outcome = {"succeeded": False, "message": f"The DAG failed because {reason}"}
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
     (folder / "outcome.json").write_text(json.dumps(outcome) + "\n")
+
+
+def _whole_numbers(spec: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters that the pipeline takes as integers: on the wire of a job all numbers are doubles."""
+    known = spec.get("root", {}).get("inputDefinitions", {}).get("parameters", {})
+    integers = {name for name, kind in known.items() if kind.get("parameterType") == "NUMBER_INTEGER"}
+    return {
+        name: int(value) if name in integers and isinstance(value, float) and value.is_integer() else value
+        for name, value in parameters.items()
+    }
 
 
 class _Tasks:
