@@ -14,7 +14,7 @@ from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
 from eagle_bench.losslessness import excess
 from eagle_bench.results import CellResult
-from eagle_bench.units import count, milliseconds, percent, significant, times
+from eagle_bench.units import conjunction, count, levels, milliseconds, percent, significant, times
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
@@ -230,16 +230,26 @@ def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warni
 
 
 def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """A gain in TPOT that is paid elsewhere."""
-    for comparison in comparisons:
-        speedup = comparison.speedup
-        if speedup is None or comparison.verdict != "faster":
-            continue
-        for name, interval in (("time to first token", speedup.ttft), ("throughput", speedup.throughput)):
-            if interval is not None and interval.high is not None and interval.high < 1:
-                code = "slower_first_token" if interval is speedup.ttft else "lower_throughput"
-                text = f"{name} is worse than the baseline's ({times(interval.estimate)}) although TPOT is better: weigh what your users feel."
-                yield _warn(code, text, comparison)
+    """A gain in TPOT that is paid elsewhere, one warning for all levels of a variant."""
+    kinds = (("slower_first_token", "the first token", "ttft"), ("lower_throughput", "throughput", "throughput"))
+    gains = [c for c in comparisons if c.verdict == "faster"]
+    for variant in dict.fromkeys(c.variant for c in gains):
+        for code, name, metric in kinds:
+            worse = {
+                c.concurrency: interval.estimate
+                for c in gains
+                if c.variant == variant
+                and (interval := getattr(c.speedup, metric)) is not None
+                and interval.family_high is not None
+                and interval.family_high < 1
+            }
+            if worse:
+                spread = conjunction(sorted({times(min(worse.values())), times(max(worse.values()))}))
+                text = (
+                    f"{name} is worse than the baseline's at concurrency {levels(list(worse))} ({spread}) although output "
+                    "tokens come faster: weigh what your users feel."
+                )
+                yield Warning(code=code, variant=variant, text=text)
 
 
 def _acceptance(grid: Grid) -> Iterator[Warning]:

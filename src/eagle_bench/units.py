@@ -50,7 +50,10 @@ def percent(share: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    return NOTHING if value is None else f"${significant(value)}"
+    """An amount, in cents from one dollar on and with three digits below."""
+    if value is None:
+        return NOTHING
+    return f"${value:,.2f}".replace(",", NARROW_SPACE) if value >= 1 else f"${significant(value)}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

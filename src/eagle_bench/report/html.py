@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from eagle_bench import __version__
-from eagle_bench.comparison import Comparison
-from eagle_bench.report import tables
+from eagle_bench.comparison import Comparison, Decision
+from eagle_bench.cost import largest_meeting_slo
+from eagle_bench.report import charts, svg, tables
 from eagle_bench.report.markdown import grouped
+from eagle_bench.units import conjunction, count, levels, milliseconds
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+_WORDS = {True: ("yes", "Yes"), False: ("no", "No"), None: ("open", "Can't tell")}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A decision as the page shows it: the sentence up to its colon large, the rest below."""
+
+    variant: str
+    tone: str
+    word: str
+    head: str
+    tail: str
+
+    @classmethod
+    def of(cls, decision: Decision) -> Answer:
+        tone, word = _WORDS[decision.turn_on]
+        head, _, tail = decision.text.partition(": ")
+        return cls(decision.variant, tone, word, head, tail[:1].upper() + tail[1:])
 
 
 def render(comparison: Comparison) -> str:
@@ -20,10 +43,84 @@ def render(comparison: Comparison) -> str:
     return _template().render(
         comparison=comparison,
         style=files("eagle_bench.report").joinpath("report.css").read_text(encoding="utf-8"),
+        answers=[Answer.of(decision) for decision in _ranked(comparison)],
+        facts=_facts(comparison),
+        best=_best(comparison),
+        reasons=[
+            (c.variant, c.concurrency, r)
+            for c in comparison.comparisons
+            if c.verdict in ("inconclusive", "invalid")
+            for r in c.reasons
+        ],
         tables=tables,
+        charts=charts,
+        slo=_slo(comparison),
         warnings=grouped(comparison),
+        digest=hashlib.sha256(comparison.model_dump_json().encode()).hexdigest(),
+        series=len(svg.SERIES),
         version=__version__,
     )
+
+
+def _ranked(comparison: Comparison) -> list[Decision]:
+    """The decisions, those that say yes first, the furthest-reaching of them before the others."""
+    order = {True: 0, None: 1, False: 2}
+    return sorted(comparison.decisions, key=lambda d: (order[d.turn_on], -(d.up_to_concurrency or 0)))
+
+
+def _facts(comparison: Comparison) -> list[tuple[str, str]]:
+    """What was compared, in few words."""
+    cells = [cell for cell in comparison.cells if cell.metrics is not None]
+    requested = sorted({cell.counts.requested for cell in cells})
+    rounds = sorted({len(cell.rounds) for cell in cells if cell.rounds})
+    others = [tables.name(comparison, v) for v in comparison.variants if v != comparison.baseline]
+    facts = [
+        ("Baseline", tables.name(comparison, comparison.baseline)),
+        ("Against it", conjunction(others) if others else "nothing"),
+        ("Concurrency", levels(comparison.levels)),
+    ]
+    if requested:
+        spread = f"{requested[0]}" if len(requested) == 1 else f"{requested[0]} to {requested[-1]}"
+        repeated = f" in {count(rounds[-1], 'round')}" if rounds and rounds[-1] > 1 else ""
+        facts.append(("Requests a level", f"{spread}{repeated}"))
+    sources = sorted({cell.token_source for cell in cells if cell.token_source})
+    if sources:
+        said = {"usage": "the server's usage", "tokenizer": "the tokenizer"}
+        facts.append(("Tokens counted by", conjunction([said[source] for source in sources])))
+    shapes = sorted({cell.settings.shape for cell in cells if cell.settings and cell.settings.shape})
+    if shapes:
+        facts.append(("Workload", conjunction(shapes)))
+    return facts
+
+
+def _best(comparison: Comparison) -> list[tuple[str, str]]:
+    """Which variant is best where, for more than two variants."""
+    if len(comparison.variants) <= 2:
+        return []
+    found: dict[str, list[int]] = {}
+    for level in comparison.best:
+        if not level.variants:
+            said = f"{comparison.baseline} (nothing is faster)"
+        elif len(level.variants) == 1:
+            said = level.variants[0]
+        else:
+            said = f"{conjunction(list(level.variants))} (no difference could be shown between them)"
+        found.setdefault(said, []).append(level.concurrency)
+    return [(f"Concurrency {levels(where)}", said) for said, where in found.items()]
+
+
+def _slo(comparison: Comparison) -> list[str]:
+    """How far each variant keeps the objective."""
+    plan = comparison.plan
+    if plan.slo_ttft_ms is None and plan.slo_tpot_ms is None:
+        return []
+    said = []
+    for variant in comparison.variants:
+        largest = largest_meeting_slo([view for view in comparison.views if view.variant == variant])
+        said.append(
+            f"{variant}: kept up to concurrency {largest}" if largest else f"{variant}: not kept at the lowest level"
+        )
+    return said
 
 
 @cache
@@ -31,5 +128,6 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["ms"] = milliseconds
     source = files("eagle_bench.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     return environment.from_string(source)

@@ -27,7 +27,7 @@ def render(comparison: Comparison) -> str:
         if table is not None:
             parts += [f"## {escape(table.caption)}", _table(table)]
     if comparison.warnings:
-        parts += ["## What makes it suspect", "\n".join(f"- {_warning(w)}" for w in grouped(comparison))]
+        parts += ["## What to check", "\n".join(f"- {_warning(w)}" for w in grouped(comparison))]
     return "\n\n".join(parts) + "\n"
 
 

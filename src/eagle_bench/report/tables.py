@@ -79,27 +79,28 @@ def _measured_row(view: CellView, cell: CellResult | None) -> tuple[str, ...]:
 
 
 def costs(comparison: Comparison) -> Table | None:
-    """Dollars per million output tokens; None without a price."""
+    """Dollars per million output tokens, the variants side by side; None without a price."""
     price = comparison.plan.price_per_hour
     if price is None:
         return None
+    views = {(view.variant, view.concurrency): view for view in comparison.views}
     compared = {(c.variant, c.concurrency): c for c in comparison.comparisons}
+    others = [variant for variant in comparison.variants if variant != comparison.baseline]
     rows = tuple(
         (
-            view.variant,
-            str(view.concurrency),
-            dollars(view.dollars_per_million_tokens),
-            _break_even(compared.get((view.variant, view.concurrency)), price),
+            str(level),
+            *(dollars(views[variant, level].dollars_per_million_tokens) for variant in comparison.variants),
+            *(_break_even(compared.get((variant, level)), price) for variant in others),
         )
-        for view in comparison.views
+        for level in comparison.levels
     )
-    heads = ("Variant", "Concurrency", "Per million output tokens", "Break-even price per hour")
-    caption = f"Cost at {dollars(price)} an hour for each endpoint, fully loaded at that concurrency"
-    return Table(caption, heads, rows, frozenset({1, 2, 3}))
+    heads = ("Concurrency", *comparison.variants, *(f"{variant}: break-even price per hour" for variant in others))
+    caption = f"Dollars per million output tokens at {dollars(price)} an hour, the endpoint busy at that concurrency"
+    return Table(caption, heads, rows, frozenset(range(1, len(heads))))
 
 
 def objectives(comparison: Comparison) -> Table | None:
-    """Which cells keep the objective; None where none was set."""
+    """Which cells keep the objective, the variants side by side; None where none was set."""
     plan = comparison.plan
     limits = [
         f"{metric} ≤ {milliseconds(limit)}"
@@ -108,18 +109,19 @@ def objectives(comparison: Comparison) -> Table | None:
     ]
     if not limits:
         return None
-    cells = {(cell.variant, cell.concurrency): cell for cell in comparison.cells}
+    views = {(view.variant, view.concurrency): view for view in comparison.views}
+    goodput = {(cell.variant, cell.concurrency): _goodput(cell) for cell in comparison.cells}
     rows = tuple(
-        (
-            view.variant,
-            str(view.concurrency),
-            {True: "kept", False: "missed", None: NOTHING}[view.meets_slo],
-            rate(_goodput(cells.get((view.variant, view.concurrency))), "req/s"),
-        )
-        for view in comparison.views
+        (str(level), *(_kept(views[variant, level], goodput.get((variant, level))) for variant in comparison.variants))
+        for level in comparison.levels
     )
     caption = f"Objective: {' and '.join(limits)} for 90 % of the requests"
-    return Table(caption, ("Variant", "Concurrency", "Objective", "Goodput"), rows, frozenset({1, 3}))
+    return Table(caption, ("Concurrency", *comparison.variants), rows)
+
+
+def _kept(view: CellView, goodput: float | None) -> str:
+    said = {True: "kept", False: "missed", None: NOTHING}[view.meets_slo]
+    return said if goodput is None else f"{said} (goodput {rate(goodput, 'req/s')})"
 
 
 def answers(comparison: Comparison) -> Table | None:
@@ -181,8 +183,8 @@ def _value(bounded: Bounded | None) -> float | None:
     return bounded.value if bounded else None
 
 
-def _goodput(cell: CellResult | None) -> float | None:
-    return cell.metrics.goodput if cell and cell.metrics else None
+def _goodput(cell: CellResult) -> float | None:
+    return cell.metrics.goodput if cell.metrics else None
 
 
 def _failed(cell: CellResult | None) -> str:
@@ -195,3 +197,46 @@ def _failed(cell: CellResult | None) -> str:
 
 def _break_even(compared: LevelComparison | None, price: float) -> str:
     return dollars(price * compared.break_even) if compared and compared.break_even else NOTHING
+
+
+def acceptance(comparison: Comparison) -> Table | None:
+    """Tokens a step of each speculative cell, with the source; None where none is known."""
+    known = [cell for cell in comparison.cells if cell.acceptance]
+    if not known:
+        return None
+    said = {"response": "the responses", "metrics": "the server's metrics", "chunks": "tokens per chunk (a proxy)"}
+    rows = tuple(
+        (
+            cell.variant,
+            str(cell.concurrency),
+            significant(cell.acceptance.length),
+            _number(cell.acceptance.drafted_tokens),
+            _number(cell.acceptance.accepted_tokens),
+            said[cell.acceptance.source],
+        )
+        for cell in known
+        if cell.acceptance
+    )
+    heads = ("Variant", "Concurrency", "Acceptance length", "Drafted", "Accepted", "Told by")
+    return Table("Tokens that one step of the target model yields; 1 is no help", heads, rows, frozenset({1, 2, 3, 4}))
+
+
+def environment(comparison: Comparison) -> Table | None:
+    """Versions, image and machine as the cells saw them, the variants side by side."""
+    seen: dict[str, dict[str, list[str]]] = {}
+    for cell in comparison.cells:
+        for key, value in cell.environment.items():
+            values = seen.setdefault(key, {}).setdefault(cell.variant, [])
+            if value not in values:
+                values.append(value)
+    if not seen:
+        return None
+    rows = tuple(
+        (key, *(", ".join(by_variant.get(variant, [NOTHING])) for variant in comparison.variants))
+        for key, by_variant in sorted(seen.items())
+    )
+    return Table("Environment, as each variant's results tell it", ("", *comparison.variants), rows)
+
+
+def _number(value: int | None) -> str:
+    return NOTHING if value is None else f"{value:,}".replace(",", "\u202f")

@@ -1,0 +1,302 @@
+"""The pictures of the report. Each is a pure function of a comparison and says in words what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
+from eagle_bench.report import svg
+from eagle_bench.report.tables import bounded_ratio
+from eagle_bench.units import milliseconds, rate, significant, times
+
+_WIDTH, _HEIGHT = 400, 270
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture: its heading, what to see in it, and the SVG."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+def speedup(comparison: Comparison) -> Chart | None:
+    """TPOT speed-up per level with intervals; None where no level has one."""
+    found = [c for c in comparison.comparisons if c.speedup and c.speedup.tpot]
+    if not found:
+        return None
+    with _axes(_WIDTH * 1.15, 300) as (figure, axes):
+        _speedups(axes, comparison, found)
+        caption = (
+            "Above 1 the variant is faster. Thick bars are 95 % intervals of each level, thin ones hold for all levels "
+            "at once and decide the verdict."
+        )
+        title = "Speed-up per output token, by concurrency"
+        told = "; ".join(
+            f"{c.variant} at {c.concurrency}: {bounded_ratio(c.speedup.tpot if c.speedup else None)}, {c.verdict}"
+            for c in found
+        )
+        return Chart("speedup", title, caption, svg.inline(figure, name="speedup", title=title, description=f"{told}."))
+
+
+def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison]) -> None:
+    others = [variant for variant in comparison.variants if variant != comparison.baseline]
+    axes.axhline(1, color=svg.INK, linewidth=1.2, zorder=1)
+    step = min(0.22, 0.7 / len(others))
+    for index, variant in enumerate(others):
+        colour, marker = _look(comparison, variant)
+        mine = [c for c in found if c.variant == variant]
+        label = variant if len(others) > 1 else None
+        for c in mine:
+            x = comparison.levels.index(c.concurrency) + (index - (len(others) - 1) / 2) * step
+            tpot = c.speedup.tpot if c.speedup else None
+            if tpot is None:
+                continue
+            _whiskers(axes, x, tpot, colour)
+            solid = c.verdict in ("faster", "slower")
+            axes.plot([x], [tpot.estimate], marker, color=colour, markersize=7, markeredgewidth=1.8,
+                      markerfacecolor=colour if solid else svg.SURFACE, zorder=4, label=label)  # fmt: skip
+            label = None
+            if len(others) == 1:
+                top = max(tpot.estimate, tpot.family_high or tpot.high or 0)
+                axes.annotate(
+                    times(tpot.estimate),
+                    (x, top),
+                    xytext=(0, 5),
+                    textcoords="offset points",
+                    ha="center",
+                    weight="bold",
+                )
+    _levels(axes, comparison)
+    axes.set_ylabel(f"times as fast as {_short(comparison.baseline)}")
+    low, high = axes.get_ylim()
+    axes.set_ylim(min(low, 0.9), max(high, 1.1) + 0.06 * (high - low))
+    axes.text(0.004, 1, "  faster ↑", transform=axes.get_yaxis_transform(), va="bottom", color=svg.MUTED, size=10)
+    axes.text(0.004, 1, "  slower ↓", transform=axes.get_yaxis_transform(), va="top", color=svg.MUTED, size=10)
+    if len(others) > 1:
+        axes.legend(loc="upper right", ncols=min(3, len(others)), handletextpad=0.2, columnspacing=1.0)
+
+
+def _whiskers(axes: Any, x: float, interval: Interval, colour: str) -> None:
+    if interval.family_low is not None:
+        axes.plot([x, x], [interval.family_low, interval.family_high], color=colour, linewidth=1.3, zorder=2)
+    if interval.low is not None:
+        axes.plot(
+            [x, x],
+            [interval.low, interval.high],
+            color=colour,
+            linewidth=5,
+            alpha=0.45,
+            solid_capstyle="butt",
+            zorder=3,
+        )
+
+
+def over_concurrency(comparison: Comparison) -> list[Chart]:
+    """The four charts of the field: TTFT, TPOT, token and request throughput against concurrency."""
+    kinds: tuple[tuple[str, str, str, Callable[[float | None], str]], ...] = (
+        ("tpot_ms", "Time per output token (TPOT), median", "ms", milliseconds),
+        ("ttft_ms", "Time to first token (TTFT), median", "ms", milliseconds),
+        ("output_tokens_per_s", "Output throughput", "tokens per second", lambda v: rate(v, "tok/s")),
+        ("requests_per_s", "Request throughput", "requests per second", lambda v: rate(v, "req/s")),
+    )
+    return [chart for kind in kinds if (chart := _over_concurrency(comparison, *kind)) is not None]
+
+
+def _over_concurrency(
+    comparison: Comparison, attribute: str, title: str, unit: str, say: Callable[[float | None], str]
+) -> Chart | None:
+    lines = _lines(comparison, attribute)
+    if not lines:
+        return None
+    with _axes() as (figure, axes):
+        for variant, points in lines.items():
+            colour, marker = _look(comparison, variant)
+            xs = [comparison.levels.index(level) for level, _ in points]
+            values = [value for _, value in points]
+            axes.plot(xs, [v.value for v in values], marker=marker, color=colour, label=variant)
+            for x, value in zip(xs, values, strict=True):
+                if value.low is not None:
+                    axes.plot([x, x], [value.low, value.high], color=colour, linewidth=1.3)
+        _levels(axes, comparison)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel(unit)
+        _legend(axes, len(lines))
+        better = "Lower is better." if attribute.endswith("_ms") else "Higher is better."
+        told = "; ".join(
+            f"{variant}: {', '.join(f'{say(value.value)} at {level}' for level, value in points)}"
+            for variant, points in lines.items()
+        )
+        name = attribute.replace("_", "-")
+        caption = f"{better} Bars are 95 % intervals."
+        return Chart(name, title, caption, svg.inline(figure, name=name, title=title, description=f"{told}."))
+
+
+def _lines(comparison: Comparison, attribute: str) -> dict[str, list[tuple[int, Bounded]]]:
+    lines: dict[str, list[tuple[int, Bounded]]] = {}
+    for view in comparison.views:
+        value: Bounded | None = getattr(view, attribute)
+        if value is not None:
+            lines.setdefault(view.variant, []).append((view.concurrency, value))
+    return lines
+
+
+def frontier(comparison: Comparison) -> Chart | None:
+    """What one user gets against what the endpoint gives; None without rates."""
+    lines: dict[str, list[tuple[CellView, float, float]]] = {}
+    for view in comparison.views:
+        if view.user_tokens_per_s and view.output_tokens_per_s:
+            lines.setdefault(view.variant, []).append((view, view.user_tokens_per_s, view.output_tokens_per_s.value))
+    if not lines:
+        return None
+    with _axes(_WIDTH * 1.15, 300) as (figure, axes):
+        for variant, points in lines.items():
+            colour, marker = _look(comparison, variant)
+            axes.plot([p[1] for p in points], [p[2] for p in points], marker=marker, color=colour, label=variant)
+            for view, x, y in points:
+                axes.annotate(
+                    str(view.concurrency), (x, y), xytext=(6, 4), textcoords="offset points", size=10, color=svg.MUTED
+                )
+        axes.set_xlabel("tokens per second for one user")
+        axes.set_ylabel("tokens per second of the endpoint")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.margins(0.1)
+        _legend(axes, len(lines))
+        title = "One user's speed against the endpoint's"
+        told = "; ".join(
+            f"{variant}: "
+            + ", ".join(f"{significant(x)} and {significant(y)} at concurrency {v.concurrency}" for v, x, y in points)
+            for variant, points in lines.items()
+        )
+        caption = "Further right a user reads faster, further up the endpoint serves more. Numbers are the concurrency."
+        return Chart(
+            "frontier", title, caption, svg.inline(figure, name="frontier", title=title, description=f"{told}.")
+        )
+
+
+def distributions(comparison: Comparison) -> list[Chart]:
+    """How TPOT and TTFT spread over the requests, cell by cell."""
+    kinds = (("tpot", "How TPOT spreads over the requests"), ("ttft", "How TTFT spreads over the requests"))
+    return [chart for metric, title in kinds if (chart := _distribution(comparison, metric, title)) is not None]
+
+
+def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | None:
+    views = [view for view in comparison.views if getattr(view, f"{metric}_quantiles_ms")]
+    if not views:
+        return None
+    variants = [v for v in comparison.variants if any(view.variant == v for view in views)]
+    step = min(0.24, 0.75 / len(variants))
+    with _axes() as (figure, axes):
+        shown: set[str] = set()
+        for view in views:
+            colour, marker = _look(comparison, view.variant)
+            quantiles = getattr(view, f"{metric}_quantiles_ms")
+            x = (
+                comparison.levels.index(view.concurrency)
+                + (variants.index(view.variant) - (len(variants) - 1) / 2) * step
+            )
+            axes.plot([x, x], [quantiles[2], quantiles[38]], color=colour, linewidth=1.3)
+            axes.plot(
+                [x, x], [quantiles[10], quantiles[30]], color=colour, linewidth=6, alpha=0.45, solid_capstyle="butt"
+            )
+            label = view.variant if view.variant not in shown else None
+            axes.plot([x], [quantiles[20]], marker, color=colour, markersize=5, label=label)
+            shown.add(view.variant)
+        _levels(axes, comparison)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("ms")
+        _legend(axes, len(variants))
+        told = "; ".join(
+            f"{v.variant} at {v.concurrency}: median {milliseconds(q[20])}, half of them {milliseconds(q[10])} to {milliseconds(q[30])}"
+            for v in views
+            if (q := getattr(v, f"{metric}_quantiles_ms"))
+        )
+        name = f"{metric}-spread"
+        caption = "Dot: median. Thick: the middle half. Thin: 5 % to 95 % of the requests."
+        return Chart(name, title, caption, svg.inline(figure, name=name, title=title, description=f"{told}."))
+
+
+def acceptance(comparison: Comparison) -> Chart | None:
+    """Share of drafted tokens accepted at each draft position; None where no engine told."""
+    known = [c for c in comparison.cells if c.acceptance and c.acceptance.by_position]
+    if not known:
+        return None
+    with _axes() as (figure, axes):
+        shown: set[str] = set()
+        told = []
+        for cell in known:
+            shares = [100 * share for share in (cell.acceptance.by_position or ())] if cell.acceptance else []
+            colour, marker = _look(comparison, cell.variant)
+            label = cell.variant if cell.variant not in shown else None
+            axes.plot(
+                range(1, len(shares) + 1), shares, marker=marker, color=colour, alpha=0.7, linewidth=1.5, label=label
+            )
+            shown.add(cell.variant)
+            told.append(f"{cell.variant} at {cell.concurrency}: {', '.join(f'{share:.0f} %' for share in shares)}")
+        most = max(len(c.acceptance.by_position or ()) for c in known if c.acceptance)
+        axes.set_xticks(range(1, most + 1))
+        axes.set_xlim(0.5, most + 0.5)
+        axes.set_ylim(0, 100)
+        axes.set_xlabel("position in the draft")
+        axes.set_ylabel("% accepted")
+        axes.grid(axis="x", visible=False)
+        _legend(axes, len(shown))
+        title = "Drafted tokens accepted, by position"
+        caption = "One line for each level. A steep fall says that shorter drafts would do."
+        return Chart(
+            "acceptance",
+            title,
+            caption,
+            svg.inline(figure, name="acceptance", title=title, description="; ".join(told) + "."),
+        )
+
+
+@contextmanager
+def _axes(width: float = _WIDTH, height: float = _HEIGHT) -> Iterator[tuple[Any, Any]]:
+    """A figure with one pair of axes, in pixels of the page."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(svg.STYLE):
+        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
+        yield figure, figure.subplots()
+
+
+def _look(comparison: Comparison, variant: str) -> tuple[str, str]:
+    """Colour and marker of a variant, the same in all pictures; the baseline is grey."""
+    if variant == comparison.baseline:
+        return svg.MUTED, "o"
+    others = [v for v in comparison.variants if v != comparison.baseline]
+    place = others.index(variant)
+    return svg.SERIES[place % len(svg.SERIES)], svg.MARKERS[(place + 1) % len(svg.MARKERS)]
+
+
+def _levels(axes: Any, comparison: Comparison) -> None:
+    """Levels as equal steps: they are the ones that were measured, not a scale."""
+    axes.set_xticks(range(len(comparison.levels)), [str(level) for level in comparison.levels])
+    axes.set_xlim(-0.5, len(comparison.levels) - 0.5)
+    axes.set_xlabel("concurrency")
+    axes.tick_params(axis="x", length=0)
+    axes.grid(axis="x", visible=False)
+
+
+def _legend(axes: Any, entries: int) -> None:
+    """Above the axes, where it can't hide a point."""
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=min(3, entries),
+        borderaxespad=0,
+        handlelength=1.6,
+        columnspacing=1.2,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 16 else f"{text[:15]}…"
