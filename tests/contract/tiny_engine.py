@@ -1,6 +1,8 @@
 """A tiny OpenAI-compatible server that stands for a serving image in tests. `tiny_engine.py HOST PORT [FLAGS]`.
 
 --crash          end at once, with a line about why
+--deaf           run without ever listening
+--gate=FILE      before each content chunk, wait until FILE has one more byte
 --words=N        answer N chunks (3)
 --pause=S        between chunks
 Streams like vLLM: a role-only chunk, then content; usage last, as vLLM does when it is made to.
@@ -13,6 +15,7 @@ import os
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 FLAGS = dict(flag.lstrip("-").partition("=")[::2] for flag in sys.argv[3:])
 
@@ -49,6 +52,8 @@ class Handler(BaseHTTPRequestHandler):
         self.event({"choices": [{"delta": {"role": "assistant", "content": ""}}]})
         for number in range(int(FLAGS.get("words", 3))):
             time.sleep(float(FLAGS.get("pause", 0)))
+            while "gate" in FLAGS and Path(FLAGS["gate"]).stat().st_size <= number:
+                time.sleep(0.01)
             self.event({"choices": [{"delta": {"content": f"word{number} "}}]})
         self.event({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": int(FLAGS.get("words", 3))}})
         self.chunk("data: [DONE]\n\n")
@@ -66,4 +71,6 @@ class Handler(BaseHTTPRequestHandler):
 
 if "crash" in FLAGS:
     sys.exit("the draft model does not fit the target: vocabulary 32000 against 49152")
+while "deaf" in FLAGS:
+    time.sleep(60)
 ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()

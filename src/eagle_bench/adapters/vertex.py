@@ -1,18 +1,20 @@
 """Vertex AI, as the rest of the package uses it. `vertex_address` alone knows whether it is the real one.
 
 Place, address          where it is: client options, the host of traffic
+    sdk_options             the same for aiplatform.init and PipelineJob
 deploy, Deployed        an endpoint and a model for a variant
 teardown, teardown_id   take them away; TeardownReport says what is left
 leftovers, Made         what runs left behind
 chat_base_url, metrics_url, tokens_for, TokenSupplier      traffic
+    machine_sharing         whether variants share one machine, and how
 """
 
-from eagle_bench.adapters.vertex_address import Address, Place, address, credentials
+from eagle_bench.adapters.vertex_address import Address, Place, address, credentials, sdk_options
 from eagle_bench.adapters.vertex_deploy import Deployed, deploy
 from eagle_bench.adapters.vertex_names import endpoint_id, labels
 from eagle_bench.adapters.vertex_request import deploy_request
 from eagle_bench.adapters.vertex_teardown import Left, Made, TeardownReport, leftovers, teardown, teardown_id
-from eagle_bench.adapters.vertex_traffic import TokenSupplier, chat_base_url, metrics_url, tokens_for
+from eagle_bench.adapters.vertex_traffic import TokenSupplier, chat_base_url, machine_sharing, metrics_url, tokens_for
 
 __all__ = [
     "Address",
@@ -30,7 +32,9 @@ __all__ = [
     "endpoint_id",
     "labels",
     "leftovers",
+    "machine_sharing",
     "metrics_url",
+    "sdk_options",
     "teardown",
     "teardown_id",
     "tokens_for",

@@ -40,7 +40,6 @@ class Address:
     api: str
     transport: str
     traffic: str | None
-    console: str
     poll_s: float
 
     def client_options(self) -> dict[str, Any]:
@@ -55,16 +54,44 @@ class Address:
 
 def address(location: str) -> Address:
     """Vertex AI's address in a region, or Local Vertex's."""
-    local = os.environ.get(VARIABLE, "").rstrip("/")
-    if local:
-        return Address(api=local, transport="rest", traffic=local, console=local, poll_s=0.5)
+    if local := _local():
+        return Address(api=local, transport="rest", traffic=local, poll_s=0.5)
     return Address(
         api=f"{location}-aiplatform.googleapis.com",
         transport="grpc",
         traffic=None,
-        console="https://console.cloud.google.com/vertex-ai",
         poll_s=15.0,
     )
+
+
+def secrets_options() -> dict[str, Any]:
+    """Keyword arguments for a client of Secret Manager, which Local Vertex stands for too."""
+    options: dict[str, Any] = {"transport": "rest", "credentials": credentials()}
+    if local := _local():
+        options["client_options"] = {"api_endpoint": local}
+    return options
+
+
+def sdk_options(place: Place) -> dict[str, Any]:
+    """Keyword arguments for `aiplatform.init`, for `PipelineJob` and what else the SDK has.
+
+    Local Vertex runs jobs as the account of its key; on Vertex AI the account is the config's to choose.
+    """
+    there = address(place.location)
+    options: dict[str, Any] = {
+        "project": place.project,
+        "location": place.location,
+        "api_endpoint": there.api,
+        "api_transport": there.transport,
+        "credentials": credentials(),
+    }
+    if _local():
+        options["service_account"] = options["credentials"].service_account_email
+    return options
+
+
+def _local() -> str:
+    return os.environ.get(VARIABLE, "").rstrip("/")
 
 
 def credentials() -> Any:

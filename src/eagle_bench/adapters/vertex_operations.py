@@ -37,12 +37,11 @@ def wait(
     Raises:
         ServiceError: it failed, or was not done in time ("timeout"), or could not be asked about for long.
     """
-    operations = client.transport.operations_client
     began = heard = time.monotonic()
     while True:
         try:
             with told(f"say how far it is to {doing}"):
-                operation = operations.get_operation(name, timeout=CALL_TIMEOUT_S)
+                operation = client.get_operation({"name": name}, timeout=CALL_TIMEOUT_S)
             heard = time.monotonic()
         except ServiceError as error:
             # A lost connection or a busy API says nothing about the operation.
@@ -80,7 +79,7 @@ def cancel(client: Any, name: str) -> None:
     """
     try:
         with told(f"cancel the operation {name}"):
-            client.transport.operations_client.cancel_operation(name, timeout=CALL_TIMEOUT_S)
+            client.cancel_operation({"name": name}, timeout=CALL_TIMEOUT_S)
     except ServiceError as error:
         if error.kind != "not-found":
             raise

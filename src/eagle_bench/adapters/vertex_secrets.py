@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eagle_bench.adapters.vertex_address import credentials
+from eagle_bench.adapters.vertex_address import secrets_options
 from eagle_bench.adapters.vertex_errors import told
 
 
@@ -15,6 +15,6 @@ def read_secret(resource: str) -> str:
     from google.cloud import secretmanager
 
     with told(f"read the secret {resource}"):
-        client = secretmanager.SecretManagerServiceClient(credentials=credentials(), transport="rest")
+        client = secretmanager.SecretManagerServiceClient(**secrets_options())
         answer = client.access_secret_version(name=resource, timeout=60.0)
     return str(answer.payload.data.decode()).strip()

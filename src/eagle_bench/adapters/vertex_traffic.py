@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from eagle_bench.adapters.vertex_address import Place, address, credentials
 from eagle_bench.adapters.vertex_errors import HINTS, told
@@ -15,6 +15,7 @@ from eagle_bench.errors import ServiceError
 from eagle_bench.variants import VariantSpec
 
 RENEW_AHEAD_S = 300.0
+SHARING: tuple[Literal["one-at-a-time", "turns"], ...] = ("one-at-a-time", "turns")
 
 
 def chat_base_url(endpoint: str) -> str:
@@ -52,6 +53,22 @@ def metrics_url(endpoint: str) -> str | None:
     if not model.container_spec.invoke_route_prefix:
         return None
     return f"{chat_base_url(endpoint)}/invoke/metrics"
+
+
+def machine_sharing(endpoint: str) -> Literal["own", "one-at-a-time", "turns"]:
+    """Whether an endpoint has machines of its own, as on Vertex AI, or shares one with the other variants.
+
+    "one-at-a-time": an endpoint is deployed when the one before is gone. "turns": they are there together, and one
+    waits while the other is used.
+
+    Raises:
+        ServiceError: the endpoint is not there.
+    """
+    text = str(_endpoint(endpoint).description)
+    for sharing in SHARING:
+        if text == f"local-vertex machine: {sharing}":
+            return sharing
+    return "own"
 
 
 def tokens_for(spec: VariantSpec) -> Callable[[], str | None]:

@@ -13,7 +13,7 @@ How it hangs together::
     operations              long-running operations: get, wait, cancel
     jobs, job_runner        a submitted pipeline job, run by kfp.local in a process of its own
     processes, keeper       processes that end with the server, whatever ends the server
-    buckets                 what `PipelineJob.submit()` asks Cloud Storage
+    buckets                 as much of Cloud Storage as a run needs
     faults, refusals        what goes wrong on order; errors as Google's APIs write them
 
 State lies in `Settings.state_dir`: the key file, `logs/`, `jobs/JOB/` and `buckets/` (what jobs write to gs://).

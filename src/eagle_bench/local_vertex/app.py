@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from eagle_bench.local_vertex.buckets import bucket_routes
+from eagle_bench.local_vertex.buckets import Handler, bucket_routes
 from eagle_bench.local_vertex.deployments import Deployments
 from eagle_bench.local_vertex.faults import Fault, Faults
 from eagle_bench.local_vertex.gateway import Gateway
@@ -27,7 +28,6 @@ from eagle_bench.local_vertex.resources import listing
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.local_vertex.tokens import Tokens
 
-Handler = Callable[[Request], Awaitable[dict[str, Any]]]
 PLACE = "/{version}/projects/{project}/locations/{location}"
 
 
@@ -64,7 +64,8 @@ class LocalVertexApp:
             api("POST", "/local/faults", self._order_fault),
             api("DELETE", "/local/faults", self._clear_faults),
             api("POST", "/local/tokens:revoke", self._revoke),
-            *bucket_routes(api),
+            *bucket_routes(api, self.jobs.bucket_folder),
+            api("GET", "/v1/projects/{project}/secrets/{secret}/versions/{number}:access", self._secret),
             Route(f"{PLACE}{endpoint}/chat/completions", self.gateway, methods=["POST"]),
             Route(f"{PLACE}{endpoint}/invoke/{{route:path}}", self.gateway, methods=["GET", "POST"]),
             api("POST", f"{PLACE}:deploy", registry.deploy),
@@ -98,7 +99,8 @@ class LocalVertexApp:
             try:
                 self.tokens.check(request.headers.get("authorization"), assertions=True)
                 self._ordered_status(request)
-                return JSONResponse(await handler(request))
+                found = await handler(request)
+                return found if isinstance(found, Response) else JSONResponse(found)
             except Refusal as refusal:
                 return JSONResponse(refusal.body(), status_code=refusal.code)
 
@@ -138,6 +140,13 @@ class LocalVertexApp:
     async def _revoke(self, _: Request) -> dict[str, Any]:
         self.tokens.revoke_all()
         return {}
+
+    async def _secret(self, request: Request) -> dict[str, Any]:
+        name = "projects/{project}/secrets/{secret}/versions/{number}".format(**request.path_params)
+        file = self._settings.secrets.get(name)
+        if file is None:
+            raise Refusal(404, f"Secret [{name}] not found: Local Vertex was told of no file for it.")
+        return {"name": name, "payload": {"data": base64.b64encode(file.read_bytes()).decode()}}
 
     async def _create_job(self, request: Request) -> dict[str, Any]:
         try:

@@ -68,6 +68,7 @@ class Deployments:
         endpoint = Endpoint(
             name=f"{place}/endpoints/{endpoint_id}",
             display_name=config.get("endpointDisplayName") or endpoint_id,
+            description=f"local-vertex machine: {self.machine.mode}",
             dedicated=not config.get("dedicatedEndpointDisabled", False),
             dns=f"{endpoint_id}.{location}-{self.settings.project_number}.prediction.vertexai.goog",
             invoke_route=bool(spec.get("invokeRoutePrefix")),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,8 +47,7 @@ class Gateway:
         answer = _Answer(send)
         try:
             request = await self._admit(scope, receive)
-            async with asyncio.timeout(request.endpoint.inference_timeout_s):
-                await self._pass_on(request, answer, receive)
+            await self._unless_gone(self._pass_on(request, answer), receive)
         except Refusal as refusal:
             await answer.refuse(refusal, scope, receive)
         except TimeoutError:
@@ -80,18 +80,22 @@ class Gateway:
         cut = self._faults.strike("traffic-cut", name)
         return _Request(endpoint, engine, scope["method"], path, headers=passed_on, body=body, cut=cut)
 
-    async def _pass_on(self, request: _Request, answer: _Answer, receive: Receive) -> None:
-        async with self._machine.turn_of(request.endpoint.name):
-            stream = asyncio.create_task(self._stream(request, answer))
-            gone = asyncio.create_task(_disconnected(receive))
-            try:
-                await asyncio.wait([stream, gone], return_when=asyncio.FIRST_COMPLETED)
-                if stream.done():
-                    stream.result()
-            finally:
-                for task in (stream, gone):
-                    task.cancel()
-                await asyncio.gather(stream, gone, return_exceptions=True)
+    async def _unless_gone(self, work: Coroutine[Any, Any, None], receive: Receive) -> None:
+        """Do the work, or give it up when the client goes away: an engine does not compute for nobody."""
+        working, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                working.result()
+        finally:
+            for task in (working, gone):
+                task.cancel()
+            await asyncio.gather(working, gone, return_exceptions=True)
+
+    async def _pass_on(self, request: _Request, answer: _Answer) -> None:
+        async with self._machine.turn_of(request.endpoint.name):  # the time-out is the endpoint's: it begins after
+            async with asyncio.timeout(request.endpoint.inference_timeout_s):
+                await self._stream(request, answer)
 
     async def _stream(self, request: _Request, answer: _Answer) -> None:
         url = request.engine.address + request.path

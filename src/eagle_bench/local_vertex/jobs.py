@@ -19,7 +19,6 @@ from eagle_bench.local_vertex.refusals import Refusal, not_found
 from eagle_bench.local_vertex.settings import Settings
 
 JOB_ID = re.compile(r"[a-z][-a-z0-9]{0,127}")
-NOT_FOR_JOBS = frozenset({"STORAGE_EMULATOR_HOST"})  # set for clients that submit; a job's data are real
 
 
 @dataclass
@@ -134,10 +133,9 @@ class Jobs:
                 "pipeline_root": str(root),
             }
             (job.folder / "job.json").write_text(json.dumps(order))
-            environment = {key: value for key, value in os.environ.items() if key not in NOT_FOR_JOBS}
             job.process = await KeptProcess.start(
                 (sys.executable, "-m", "eagle_bench.local_vertex.job_runner", str(job.folder)),
-                env=environment | dict(self._environment),
+                env={**os.environ, **self._environment},
                 cwd=job.folder,
                 log_file=job.folder / "job.log",
                 grace_s=self._settings.stop_grace_s,

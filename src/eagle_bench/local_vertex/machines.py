@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Literal
 
 
 class Turns:
@@ -81,7 +82,7 @@ class Machine:
         self._turns = Turns(linger_s) if slots > 1 else None
 
     @property
-    def mode(self) -> str:
+    def mode(self) -> Literal["one-at-a-time", "turns"]:
         """How measurements that share this machine keep out of each other's way: `one-at-a-time` or `turns`."""
         return "turns" if self._turns else "one-at-a-time"
 

@@ -54,6 +54,7 @@ class Endpoint:
     display_name: str
     dedicated: bool
     dns: str
+    description: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     create_time: str = field(default_factory=now)
     inference_timeout_s: float = 600.0
@@ -67,6 +68,7 @@ class Endpoint:
         answer: dict[str, Any] = {
             "name": self.name,
             "displayName": self.display_name,
+            "description": self.description,
             "labels": self.labels,
             "createTime": self.create_time,
             "updateTime": self.create_time,

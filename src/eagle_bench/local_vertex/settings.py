@@ -66,6 +66,7 @@ class Settings(Part):
     turn_linger_s: float = Field(2.0, ge=0, description="how long an idle endpoint keeps its turn; for 2 slots or more")
     engines: dict[str, Engine] = Field(default_factory=dict)
     models: dict[str, Path] = Field(default_factory=dict)
+    secrets: dict[str, Path] = Field(default_factory=dict, description="Secret Manager's names -> files")
     token_lifetime_s: float = Field(3600.0, gt=0)
     stop_grace_s: float = Field(10.0, ge=0, description="between TERM and KILL")
     project_id: str = "local-project"

@@ -1,0 +1,264 @@
+"""The adapter's deploy and teardown, through what goes wrong on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from datetime import UTC
+
+import httpx
+import pytest
+
+from eagle_bench.adapters import vertex
+from eagle_bench.config import Serving
+from eagle_bench.errors import ServiceError
+from eagle_bench.variants import VariantSpec
+
+PLACE = vertex.Place("p", "us-central1")
+
+
+def spec(*args, variant="base", **changes):
+    return VariantSpec(id=variant, model="owner/name", serving=Serving(image="tiny", args=args, **changes))
+
+
+def deploy(*args, run="run", **changes):
+    return vertex.deploy(PLACE, run, spec(*args, **changes))
+
+
+def test_a_variant_is_deployed_labelled_and_torn_down(server):
+    operations, lines = [], []
+    made = vertex.deploy(PLACE, "run", spec(), on_operation=operations.append, on_progress=lines.append)
+    name = vertex.endpoint_id("run", "base")
+    assert made == vertex.Deployed(f"{PLACE}/endpoints/{name}", f"{PLACE}/models/{name}")
+    assert len(operations) == 1
+    assert any("deploying" in line for line in lines)
+    assert {(one.resource, one.run, one.variant) for one in vertex.leftovers(PLACE, "run")} == {
+        (made.endpoint, "run", "base"),
+        (made.model, "run", "base"),
+    }
+    assert all(one.created.tzinfo == UTC for one in vertex.leftovers(PLACE))
+    assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport(deleted=(made.endpoint, made.model))
+    assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport()
+    assert vertex.leftovers(PLACE) == ()
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "hint"),
+    [
+        ("deploy-quota", "quota", "quota"),
+        ("deploy-permission", "permission", "roles/aiplatform.user"),
+        ("deploy-eula", "eula", "accept_eula"),
+        ("deploy-gated-model", "gated-model", "hf_token_secret"),
+        ("deploy-image", "image", "serving.image"),
+    ],
+)
+def test_refusals_are_told_apart_and_say_what_to_do(order, fault, kind, hint):
+    order(fault)
+    with pytest.raises(ServiceError) as caught:
+        deploy()
+    assert caught.value.kind == kind
+    assert hint in caught.value.hint
+    assert "variant 'base'" in caught.value.message
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_a_crash_at_load_says_why_and_is_torn_down(server):
+    with pytest.raises(ServiceError, match="vocabulary 32000 against 49152"):
+        deploy("--crash")
+    assert vertex.teardown(PLACE, "run", "base").clean
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_an_answer_that_is_none_is_an_error(order):
+    order("operation-garbage", times=None)
+    with pytest.raises(ServiceError, match="no deploy's"):
+        deploy()
+
+
+def test_a_busy_api_while_waiting_is_waited_for(order):
+    order("slow-start", seconds=2)
+    order("api-status", match="/operations/", status=503, times=2)
+    order("api-status", match="/operations/", status=429, times=1)
+    assert deploy().endpoint
+
+
+def test_the_time_out_cancels_the_operation(server, processes_with):
+    with pytest.raises(ServiceError) as caught:
+        vertex.deploy(PLACE, "run", spec("--deaf", "--mark-timeout"), timeout_s=1)
+    assert caught.value.kind == "timeout"
+    assert not processes_with("--mark-timeout")
+    assert len(vertex.leftovers(PLACE, "run")) == 2
+    assert vertex.teardown(PLACE, "run", "base").clean
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_a_retried_deploy_finds_what_is_there(server):
+    first = deploy()
+    operations = []
+    assert vertex.deploy(PLACE, "run", spec(), on_operation=operations.append) == first
+    assert operations == []
+
+
+DEPLOY = """
+    import sys
+    from eagle_bench.adapters import vertex
+    from eagle_bench.config import Serving
+    from eagle_bench.variants import VariantSpec
+    spec = VariantSpec(id="base", model="owner/name", serving=Serving(image="tiny", args=(sys.argv[1],)))
+    vertex.deploy(vertex.Place("p", "us-central1"), "run", spec, on_operation=lambda name: print(name, flush=True))
+"""
+
+
+def start_deploy(mark):
+    """A deploy in a process of its own, begun: its operation's name has been reported."""
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(DEPLOY), mark], stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().strip()
+
+
+def test_a_restarted_deploy_goes_on_with_the_operation_that_runs(order):
+    order("slow-start", seconds=15)
+    process, begun = start_deploy("--mark-restarted")
+    process.kill()
+    process.communicate()
+    operations = []
+    made = vertex.deploy(PLACE, "run", spec("--mark-restarted"), on_operation=operations.append)
+    assert operations == [begun]
+    assert made.endpoint.endswith(vertex.endpoint_id("run", "base"))
+
+
+def test_the_remains_of_a_failed_deploy_are_replaced(order):
+    order("operation-fails")
+    with pytest.raises(ServiceError, match="ordered for a test"):
+        deploy()
+    assert len(vertex.leftovers(PLACE, "run")) == 2
+    assert deploy().endpoint
+
+
+def test_sigterm_cancels_the_operation(order, bearer, server, until):
+    order("operation-hangs")
+    process, begun = start_deploy("--mark-terminated")
+    process.terminate()
+    process.communicate(timeout=60)
+    assert process.returncode == 143
+    operation = httpx.get(f"{server.url}/v1/{begun}", headers=bearer()).json()
+    assert operation["error"]["message"] == "The operation was cancelled."
+
+
+def test_teardown_of_a_running_deploy_cancels_it(order, processes_with):
+    order("slow-start", seconds=600)
+    process, _ = start_deploy("--mark-running")
+    assert vertex.teardown(PLACE, "run", "base").clean
+    process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert vertex.leftovers(PLACE) == ()
+
+
+@pytest.mark.parametrize("fault", ["undeploy-fails", "delete-endpoint-fails", "delete-model-fails"])
+@pytest.mark.parametrize("status", [503, 429, 500])
+def test_teardown_tries_again(order, fault, status):
+    deploy()
+    order(fault, status=status, times=2)
+    report = vertex.teardown(PLACE, "run", "base", retry_delays_s=(0, 0, 0))
+    assert report.clean
+    assert len(report.deleted) == 2
+    assert vertex.leftovers(PLACE) == ()
+
+
+@pytest.mark.parametrize("fault", ["undeploy-fails", "delete-endpoint-fails"])
+def test_teardown_says_what_it_could_not_delete_and_how_to(order, fault):
+    made = deploy()
+    order(fault, status=503, times=None)
+    report = vertex.teardown(PLACE, "run", "base", retry_delays_s=(0,))
+    assert not report.clean
+    left = {one.resource: one for one in report.left}
+    assert made.endpoint in left
+    assert "ordered for a test" in left[made.endpoint].why
+    name = vertex.endpoint_id("run", "base")
+    assert left[made.endpoint].command.startswith(f"gcloud ai endpoints delete {name} --project=p --region=us-central1")
+    assert {one.resource for one in vertex.leftovers(PLACE)} == set(left)
+
+
+def test_teardown_without_permission_does_not_try_again(order):
+    deploy()
+    order("delete-model-fails", status=403, times=1)
+    report = vertex.teardown(PLACE, "run", "base", retry_delays_s=(0, 0, 0))
+    assert [one.resource for one in report.left] == [f"{PLACE}/models/{vertex.endpoint_id('run', 'base')}"]
+
+
+def test_teardown_survives_the_endpoint_being_gone(server):
+    from google.cloud import aiplatform_v1
+
+    made = deploy()
+    client = aiplatform_v1.EndpointServiceClient(**vertex.address("us-central1").client_options())
+    deployed = client.get_endpoint(name=made.endpoint).deployed_models[0].id
+    client.undeploy_model(endpoint=made.endpoint, deployed_model_id=deployed).result(timeout=60)
+    client.delete_endpoint(name=made.endpoint).result(timeout=60)
+    assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport(deleted=(made.model,))
+
+
+def test_leftovers_of_one_run_are_not_those_of_a_run_with_a_like_name(start):
+    start(slots=2)
+    deploy(run="nightly")
+    deploy(run="nightly-2")
+    assert {one.run for one in vertex.leftovers(PLACE, "nightly")} == {"nightly"}
+    assert {one.run for one in vertex.leftovers(PLACE)} == {"nightly", "nightly-2"}
+
+
+def test_a_secret_is_read_by_name_and_given_to_the_deploy_alone(start, tmp_path, bearer):
+    name = "projects/p/secrets/hub/versions/latest"
+    (tmp_path / "token").write_text("hf_planted\n")
+    server = start(secrets={name: tmp_path / "token"})
+    made = vertex.deploy(PLACE, "run", spec().model_copy(update={"hf_token_secret": name}))
+    shown = [httpx.get(f"{server.url}/v1/{one}", headers=bearer()).text for one in (made.endpoint, made.model)]
+    logs = [file.read_text() for file in server.settings.state_dir.rglob("*") if file.is_file()]
+    assert not any("hf_planted" in text for text in (*shown, *logs))
+
+
+def test_a_secret_that_is_not_there_is_named(server):
+    absent = spec().model_copy(update={"hf_token_secret": "projects/p/secrets/none/versions/1"})
+    with pytest.raises(ServiceError, match="projects/p/secrets/none/versions/1") as caught:
+        vertex.deploy(PLACE, "run", absent)
+    assert caught.value.kind == "not-found"
+
+
+def test_no_token_to_be_had_is_an_authentication_error(order):
+    endpoint = deploy().endpoint
+    order("token-server-down", times=None, status=400)
+    supplier = vertex.TokenSupplier()
+    with pytest.raises(ServiceError) as caught:
+        supplier()
+    assert caught.value.kind == "authentication"
+    assert "gcloud auth application-default login" in caught.value.hint
+    assert vertex.chat_base_url(endpoint).endswith(endpoint)
+
+
+def test_no_credentials_at_all_is_an_authentication_error(server, monkeypatch, tmp_path):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    with pytest.raises(ServiceError) as caught:
+        deploy()
+    assert caught.value.kind == "authentication"
+    report = vertex.teardown(PLACE, "run", "base")
+    assert len(report.left) == 2
+
+
+def test_tokens_are_renewed_before_they_end(start, until):
+    server = start(token_lifetime_s=3)
+    tokens = vertex.TokenSupplier()
+    seen = set()
+
+    def three_tokens():
+        answer = httpx.get(f"{server.url}/local/state", headers={"Authorization": f"Bearer {tokens()}"})
+        assert answer.status_code == 200
+        seen.add(answer.request.headers["Authorization"])
+        return len(seen) == 3
+
+    until(three_tokens)
+
+
+def test_a_refused_token_is_replaced(server, bearer):
+    tokens = vertex.TokenSupplier()
+    first = tokens()
+    assert tokens() == first
+    tokens.refused(first)
+    assert tokens() != first
