@@ -1,0 +1,67 @@
+# make install · make run [OUT=DIR] · make test · make check · make golden     each makes its environment itself
+PYTHON ?= python3
+OUT ?= out
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+CACHE ?= $(or $(EAGLE_BENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eagle-bench)
+VLLM := $(shell sed -n 's/^ *"vllm==\([0-9.]*\)".*/\1/p' pyproject.toml)
+PYTEST := $(PY) -m pytest
+CORE := tests/unit
+
+.PHONY: help install run test test-browser check golden lock coverage-table clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+install: $(VENV)/installed  ## .venv with the eagle-bench command in it
+
+run: install  ## the built-in example on this machine: OUT=DIR for its results
+	$(VENV)/bin/eagle-bench run --out $(OUT)
+
+test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier takes some minutes
+	$(PYTEST) tests/contract tests/pipeline tests/docs tests/packaging tests/e2e
+
+test-browser: $(VENV)/tested  ## the report in headless Chromium (needs chromium and chromedriver)
+	$(PYTEST) tests/browser
+
+check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(PYTEST) -q $(CORE)
+
+golden: $(VENV)/tested  ## write the golden files afresh; the run fails, so that nobody takes it for a test
+	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests
+
+lock:  ## the pinned and hashed package lists, from their .in files (needs uv)
+	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 containers/bench/requirements.in -o containers/bench/requirements.txt
+	uv pip compile -q --generate-hashes --python-version 3.11 containers/bench/build-requirements.in -o containers/bench/build-requirements.txt
+	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 src/eagle_bench/builtin/engine-requirements.in -o src/eagle_bench/builtin/engine-requirements.txt
+	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 tests/requirements.in -o tests/requirements.txt
+
+clean:  ## the environment and what tools left
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The list is whole (--no-deps): it leaves out what vLLM only needs for images, video and GPUs.
+$(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requirements.txt containers/bench/build_vllm.sh | $(VENV)/bin/python
+	@echo "1/4 PyTorch for the CPU"
+	@$(PY) src/eagle_bench/builtin/install_torch.py $(PY)
+	@echo "2/4 vLLM $(VLLM), the client without kernels"
+	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
+	@$(PIP) install --quiet --progress-bar off --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
+	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash"
+	@$(PIP) install --quiet --progress-bar off --no-deps --require-hashes -r containers/bench/requirements.txt
+	@touch $@
+
+$(VENV)/installed: $(VENV)/packages pyproject.toml
+	@echo "4/4 eagle-bench"
+	@$(PIP) install --quiet --progress-bar off --no-deps -e .
+	@touch $@
+
+$(VENV)/tested: $(VENV)/installed tests/requirements.txt
+	@$(PIP) install --quiet --progress-bar off --no-deps --require-hashes -r tests/requirements.txt
+	@touch $@
