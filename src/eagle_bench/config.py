@@ -236,6 +236,10 @@ class Config(Section):
             raise ValueError("`variants` has only the baseline: there is nothing to compare it with")
         if self.model is None and any(v.deployed for v in self.variants):
             raise ValueError("`model` is needed: at least one variant is to be deployed")
+        if self.tokenizer is None and any(v.url is None for v in self.variants):
+            raise ValueError(
+                "`tokenizer` is missing: a Vertex AI endpoint sends no token counts, so the answers are counted with it"
+            )
         for variant in self.variants:
             if variant.deployed:
                 _refuse_repeated_flags((*self.serving.args, *variant.args), where=f"of variant {variant.id!r} ")
