@@ -22,7 +22,7 @@ from eagle_bench.adapters.vllm_client.health import Watch, health, suspect
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
-from eagle_bench.adapters.vllm_client.rounds import CountTokens, Round, Tally, record
+from eagle_bench.adapters.vllm_client.rounds import CountTokens, Round, Tally
 from eagle_bench.adapters.vllm_client.target import Progress, Target, address
 from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.errors import InputError
@@ -72,6 +72,7 @@ class Cell:
         with self._signals():
             probed = await probe(self.target, self.settings, tokens, self._note)
             self.target = probed.target
+            self._pool = Pool(address(self.target.chat_url))
             self._check_counting(probed)
             settings = self.settings.model_copy(
                 update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
@@ -80,6 +81,7 @@ class Cell:
             watch = Watch()
             before = await self._page(tokens)
             records, windows, speculation = await self._rounds(measured, settings, probed, tokens, watch)
+            self._pool.close()
             after = await self._page(tokens)
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
@@ -150,11 +152,9 @@ class Cell:
             return
         self._progress = Progress(self.concurrency, -1, settings.rounds, 0, len(prompts), 0)
         self._ended, self._total, self._began_s = Tally(), len(prompts), time.perf_counter()
-        pool = Pool(address(self.target.chat_url))
         async with self._ticker():
-            warm = self._round(settings, probed, tokens, pool, Watch())
+            warm = self._round(settings, probed, tokens, Watch())
             await warm.run(prompts, self.concurrency)
-        pool.close()
 
     async def _rounds(
         self,
@@ -168,7 +168,6 @@ class Cell:
         speculation: list[dict[str, Any]] = []
         windows: list[RoundWindow] = []
         self._ended, self._total, self._began_s = Tally(), len(measured), time.perf_counter()
-        pool = Pool(address(self.target.chat_url))
         origin_s = time.perf_counter()
         numbers = sorted({prompt.round for prompt in measured})
         for number in numbers:
@@ -178,15 +177,13 @@ class Cell:
             self._progress = Progress(
                 self.concurrency, number, len(numbers), self._ended.done, self._total, self._ended.failed
             )
-            now = self._round(settings, probed, tokens, pool, watch)
+            now = self._round(settings, probed, tokens, watch)
             async with self._ticker():
-                rows, _ = await now.run(prompts, self.concurrency)
-            of_round = [
-                record(prompt, answer, exchange, number=number, origin_s=origin_s, store_text=settings.store_text)
-                for prompt, answer, exchange in rows
-            ]
+                await now.run(prompts, self.concurrency)
+            outcomes = now.outcomes(number, origin_s)
+            of_round = [outcome.record for outcome in outcomes]
             records += of_round
-            speculation += [answer.speculation for _, answer, _ in rows if answer.speculation and not answer.error]
+            speculation += [outcome.speculation for outcome in outcomes if outcome.speculation]
             self._ended = Tally(
                 done=len(records),
                 failed=counts(records).failed,
@@ -196,16 +193,15 @@ class Cell:
             window = round_window(of_round, self.concurrency)
             if window is not None:
                 windows.append(window)
-        pool.close()
         return records, windows, speculation
 
-    def _round(self, settings: CellSettings, probed: Probed, tokens: TokenKeeper, pool: Pool, watch: Watch) -> Round:
+    def _round(self, settings: CellSettings, probed: Probed, tokens: TokenKeeper, watch: Watch) -> Round:
         self._now = Round(
             target=self.target,
             settings=settings,
             capabilities=probed.capabilities,
             tokens=tokens,
-            pool=pool,
+            pool=self._pool,
             count_tokens=self.count_tokens,
             watch=watch,
             on_end=self._watch_failures,

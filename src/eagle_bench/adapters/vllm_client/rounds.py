@@ -27,7 +27,12 @@ _HELD_BYTES = 512 * 1024 * 1024
 _SMALL_BYTES = 4096  # an answer that is quicker read than kept
 
 
-Row = tuple[Prompt, Answer, Exchange]
+@dataclass(frozen=True)
+class Outcome:
+    """What one request came to; `speculation` is the response's own word about it."""
+
+    record: RequestRecord
+    speculation: dict[str, Any] | None = None
 
 
 @dataclass
@@ -71,16 +76,14 @@ class Round:
     def __post_init__(self) -> None:
         self._address = address(self.target.chat_url)
         self._sent: dict[int, _Sent] = {}
+        self._prompts: Sequence[Prompt] = ()
         self._bodies: list[bytes] = []
         self._expected = 0
         self._held = 0
 
-    async def run(self, prompts: Sequence[Prompt], concurrency: int) -> tuple[list[Row], engine.EngineResult]:
-        """Run vLLM's benchmark over the prompts.
-
-        Returns:
-            What was really sent, in the order of the prompts, and vLLM's own result.
-        """
+    async def run(self, prompts: Sequence[Prompt], concurrency: int) -> engine.EngineResult:
+        """Run vLLM's benchmark over the prompts and give its own result; `outcomes` has ours."""
+        self._prompts = prompts
         limits = [prompt.max_tokens or self.settings.max_output_tokens for prompt in prompts]
         self._bodies = [
             encode(self.target.model, prompt.messages, fields(self.settings, self.capabilities, limit))
@@ -97,16 +100,24 @@ class Round:
         gc.disable()  # a collection in the middle would hold up every stamp
         self.watch.open()
         try:
-            result = await engine.run(self._request, samples, url=self.target.chat_url, concurrency=concurrency)
+            return await engine.run(self._request, samples, url=self.target.chat_url, concurrency=concurrency)
         finally:
             self.watch.close()
             gc.enable()
-        rows = []
-        for index, prompt in enumerate(prompts):
+
+    def outcomes(self, number: int, origin_s: float) -> list[Outcome]:
+        """What was really sent, in the order of the prompts.
+
+        Args:
+            origin_s: the cell's start on the clock of the stamps (`time.perf_counter()`).
+        """
+        found = []
+        for index, prompt in enumerate(self._prompts):
             sent = self._sent[index]
             if sent.answer is not None and sent.exchange is not None:
-                rows.append((prompt, sent.answer, sent.exchange))
-        return rows, result
+                made = record(prompt, sent.answer, sent.exchange, number, origin_s, store_text=self.settings.store_text)
+                found.append(Outcome(made, sent.answer.speculation if made.error is None else None))
+        return found
 
     def stop(self) -> None:
         """Send nothing more and drop what runs; the round then ends at once."""
@@ -178,9 +189,9 @@ class Round:
 
 
 def record(
-    prompt: Prompt, answer: Answer, exchange: Exchange, *, number: int, origin_s: float, store_text: bool = True
+    prompt: Prompt, answer: Answer, exchange: Exchange, number: int, origin_s: float, *, store_text: bool
 ) -> RequestRecord:
-    """One request as it is stored. `origin_s`: the cell's start on the clock of the stamps."""
+    """One request as it is stored, of round `number`."""
     sent_s = exchange.sent_s
     first, last = (answer.content_s[0], answer.content_s[-1]) if answer.content_s else (None, None)
     error = answer.error

@@ -14,12 +14,14 @@ import ssl
 import time
 from array import array
 from bisect import bisect_left
+from contextlib import suppress
 from typing import cast
 
 from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.target import Address
 
 _CONNECT_TIMEOUT_S = 30.0
+_CLOSES_AT_ONCE_S = 1.0  # a server that closes within this after an answer does not keep connections
 
 
 class Exchange:
@@ -65,6 +67,8 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._look_planned = False
         self._usable = False
+        self._answered_s: float | None = None
+        self.closed_at_once = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -89,6 +93,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._usable = False
         exchange = self._exchange
+        if exchange is None or not exchange.data:
+            self._note_close()
         if exchange is None:
             return
         self._look()
@@ -125,11 +131,24 @@ class Connection(asyncio.Protocol):
 
     def usable(self) -> bool:
         """Whether the next request may go here: still open, and nothing waits to be read (such as its end)."""
-        if not self._usable or self._transport is None or self._transport.is_closing():
+        if not self._usable or self._transport is None:
             return False
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN | select.POLLHUP)
-        return not poll.poll(0)
+        if not self._transport.is_closing():
+            poll = select.poll()
+            poll.register(self._transport.get_extra_info("socket").fileno(), select.POLLIN | select.POLLHUP)
+            if not poll.poll(0):
+                return True
+        self._note_close()
+        return False
+
+    @property
+    def fresh(self) -> bool:
+        """Whether no answer has come over it yet."""
+        return self._answered_s is None
+
+    def _note_close(self) -> None:
+        answered, now = self._answered_s, time.perf_counter()
+        self.closed_at_once = self.closed_at_once or (answered is not None and now - answered < _CLOSES_AT_ONCE_S)
 
     def abort(self, kind: str, text: str) -> None:
         """End what runs here and drop the connection."""
@@ -177,33 +196,38 @@ class Connection(asyncio.Protocol):
         self._exchange = self._done = None
         if exchange is not None and exchange.fault is None:
             exchange.ended_s = exchange.stamps[-1] if exchange.stamps else time.perf_counter()
+        if exchange is not None:
+            self._answered_s = exchange.ended_s
         if done is not None and not done.done():
             done.set_result(None)
 
 
 class Pool:
-    """Kept-alive connections to one address."""
+    """Connections to one address, opened ahead and kept alive.
+
+    A server that closes a connection after each answer without announcing it is found out (in the
+    warm-up, as a rule), and then gets a connection for each request, still opened ahead. Writing on
+    one that is just being closed would fail a request that the server never saw.
+    """
 
     def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None) -> None:
         self._address = address
         self._tls = (tls or ssl.create_default_context()) if address.secure else None
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
+        self._opening: set[asyncio.Task[None]] = set()
         self._stopped = False
+        self._keeps_alive = True
 
     async def open(self, count: int) -> None:
         """Have `count` open connections ready. What can't be opened shows at the requests."""
-        self._idle = [connection for connection in self._idle if connection.usable()]
+        self._idle = [connection for connection in self._idle if self._reusable(connection)]
         missing = max(0, count - len(self._idle))
-        made = await asyncio.gather(*(self._connect() for _ in range(missing)), return_exceptions=True)
-        self._idle += [connection for connection in made if isinstance(connection, Connection)]
+        await asyncio.gather(*(self._open_one() for _ in range(missing)))
 
     async def send(self, request: bytes, timeout_s: float) -> Exchange:
         """Send one request over an open connection; every fault is in the exchange, none is raised."""
         exchange = Exchange()
-        if self._stopped:
-            exchange.fail("stopped", "The measurement was stopped.")
-            return exchange
         asked_s = time.perf_counter()
         try:
             connection = await self._take(timeout_s)
@@ -225,10 +249,7 @@ class Pool:
             await connection.send(request, exchange, timeout_s)
         finally:
             self._busy.discard(connection)
-        if exchange.fault is None and connection.usable():
-            self._idle.append(connection)
-        else:
-            connection.close()
+        self._give_back(connection, exchange)
         return exchange
 
     def stop(self) -> None:
@@ -238,6 +259,9 @@ class Pool:
             connection.abort("stopped", "The measurement was stopped.")
 
     def close(self) -> None:
+        self._stopped = True
+        for task in self._opening:
+            task.cancel()
         for connection in self._idle:
             connection.close()
         self._idle.clear()
@@ -246,21 +270,43 @@ class Pool:
     def _where(self) -> str:
         return f"{self._address.host} port {self._address.port}"
 
+    def _reusable(self, connection: Connection) -> bool:
+        usable = connection.usable()
+        self._keeps_alive = self._keeps_alive and not connection.closed_at_once
+        return usable and (self._keeps_alive or connection.fresh)
+
+    def _give_back(self, connection: Connection, exchange: Exchange) -> None:
+        if exchange.fault is None and self._reusable(connection):
+            self._idle.append(connection)
+            return
+        self._keeps_alive = self._keeps_alive and not connection.closed_at_once
+        connection.close()
+        if not self._stopped:
+            task = asyncio.create_task(self._open_one())
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    async def _open_one(self) -> None:
+        with suppress(OSError, ssl.SSLError, TimeoutError):
+            self._idle.append(await self._connect(_CONNECT_TIMEOUT_S))
+
     async def _take(self, timeout_s: float) -> Connection:
         while self._idle:
             connection = self._idle.pop()
-            if connection.usable():
+            if self._reusable(connection):
                 return connection
             connection.close()
-        return await asyncio.wait_for(self._connect(), min(timeout_s, _CONNECT_TIMEOUT_S))
+        return await self._connect(min(timeout_s, _CONNECT_TIMEOUT_S))
 
-    async def _connect(self) -> Connection:
-        loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            Connection,
-            self._address.host,
-            self._address.port,
-            ssl=self._tls,
-            server_hostname=self._address.host if self._tls else None,
+    async def _connect(self, timeout_s: float) -> Connection:
+        _, connection = await asyncio.wait_for(
+            asyncio.get_running_loop().create_connection(
+                Connection,
+                self._address.host,
+                self._address.port,
+                ssl=self._tls,
+                server_hostname=self._address.host if self._tls else None,
+            ),
+            timeout_s,
         )
         return connection
