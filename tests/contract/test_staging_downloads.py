@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from servers.files import File, FileHandler, Site, serving
 
 from eagle_bench.adapters.downloads import ATTEMPTS, check_file, download_file
 from eagle_bench.errors import InputError, ServiceError
+from servers.files import File, FileHandler, Site, serving
 
 CONTENT = bytes(range(256)) * 4096  # 1 MB
 
@@ -108,14 +108,18 @@ def test_redirects_are_followed(site: Site, tmp_path: Path) -> None:
     assert fetch(f"{site.url}/latest", tmp_path).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("address", ["ftp://host/file", "file:///etc/passwd", "https://", "host/file", "https://h/f#md5=1"])
+@pytest.mark.parametrize(
+    "address", ["ftp://host/file", "file:///etc/passwd", "https://", "host/file", "https://h/f#md5=1"]
+)
 def test_only_web_addresses_are_taken(tmp_path: Path, address: str) -> None:
     for ask in (check_file, lambda a: fetch(a, tmp_path)):
         with pytest.raises(InputError):
             ask(address)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(404, "not-found"), (403, "permission"), (400, "other"), (503, "unavailable")])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(404, "not-found"), (403, "permission"), (400, "other"), (503, "unavailable")]
+)
 def test_refusals_say_what_they_are_before_anything_is_fetched(site: Site, status: int, kind: str) -> None:
     site.files["/data.json"] = File(CONTENT, refusals=[status])
     with pytest.raises(ServiceError, match=str(status)) as refused:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers.storage import serving_storage
 
 from eagle_bench.adapters import storage
 from eagle_bench.adapters.tokenizer import is_file
 from eagle_bench.errors import InputError, ServiceError
+from servers.storage import serving_storage
 
 CONTENT = os.urandom(3_000_000)
 
@@ -57,7 +57,9 @@ def test_a_folder_gives_a_tokenizer_and_no_weights(bucket: Any, tmp_path: Path) 
     assert missing.value.kind == "not-found"
 
 
-def test_a_broken_transfer_is_resumed_by_the_client(bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_transfer_is_resumed_by_the_client(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket.blob("mine.json").upload_from_string(CONTENT)
     from servers.storage import cutting
 

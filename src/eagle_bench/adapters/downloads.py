@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60.0
 ATTEMPTS = 5  # in a row without a new byte
 PAUSE_S = 1.0
-CHUNK_BYTES = 1 << 20
 
 
 class _Target(NamedTuple):
@@ -137,7 +136,7 @@ def _attempt(client: httpx.Client, url: str, address: str, part: Path) -> dict[s
             part.unlink(missing_ok=True)
         _remember_version(part, response)
         with part.open("ab") as file:
-            for chunk in response.iter_bytes(CHUNK_BYTES):
+            for chunk in response.iter_bytes():
                 file.write(chunk)
         if total is not None and _size(part) != total:
             raise _Interrupted(f"{_size(part):,} of {total:,} bytes arrived")
