@@ -106,10 +106,13 @@ def test_a_deploy_waits_for_a_free_machine(server):
     assert second.result(timeout=60).endpoint == f"{PLACE}/endpoints/second"
 
 
-def test_a_cancelled_deploy_gives_its_machine_back(server, processes_with):
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_cancelled_deploy_gives_its_machine_back(server, processes_with, until, begun):
     garden = client(aiplatform_v1.ModelGardenServiceClient, server)
     hanging = request("hanging", "--mark-cancel", "--deaf")
     operation = garden.deploy(hanging)
+    if begun:
+        until(lambda: processes_with("--mark-cancel"))
     garden.cancel_operation({"name": operation.operation.name})
     with pytest.raises(exceptions.Cancelled):
         operation.result(timeout=60)

@@ -72,7 +72,7 @@ def test_a_job_succeeds(server, submit, caplog):
     # The job's artifacts are objects for a client of Cloud Storage.
     (blob,) = [
         blob
-        for blob in storage.Client(project="p").list_blobs("bucket", prefix="root/")
+        for blob in storage.Client(project="p", credentials=vertex.credentials()).list_blobs("bucket", prefix="root/")
         if blob.name.endswith("/report")
     ]
     assert json.loads(blob.download_as_bytes()) == report

@@ -93,14 +93,15 @@ def test_a_keeper_leaves_no_descendant(tmp_path, end, processes_with, until):
 @pytest.mark.parametrize(("code", "status"), [("raise SystemExit(0)", 0), ("raise SystemExit(7)", 7)])
 def test_a_keeper_ends_as_its_command_did(code, status):
     command = [sys.executable, "-I", keeper.__file__, "1", sys.executable, "-c", code]
-    assert subprocess.run(command, stdin=subprocess.PIPE, check=False, timeout=60).returncode == status
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as kept:
+        assert kept.wait(timeout=60) == status
 
 
 def test_a_command_that_is_not_there_is_named():
     command = [sys.executable, "-I", keeper.__file__, "1", "/no/such/command"]
-    done = subprocess.run(command, stdin=subprocess.PIPE, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 127
-    assert "/no/such/command" in done.stderr
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as kept:
+        assert kept.wait(timeout=60) == 127
+        assert "/no/such/command" in kept.stderr.read()
 
 
 def test_a_port_that_is_taken_is_said(server, settings, tmp_path):

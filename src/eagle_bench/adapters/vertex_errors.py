@@ -61,10 +61,11 @@ def service_error(doing: str, error: Exception) -> ServiceError:
     message = str(getattr(error, "message", None) or error)
     if isinstance(error, google.auth.exceptions.GoogleAuthError):
         kind, message = "authentication", str(error.args[0] if error.args else error)
+    elif isinstance(error, OSError):
+        hint = "Check the network, and the region's name."
+        return ServiceError(f"Vertex AI can't be reached to {doing}: {message}.", kind="unavailable", hint=hint)
     else:
         kind = kind_of(int(code) if code else None, message)
-        if code is None and type(error).__name__ in {"RetryError", "ConnectionError", "ConnectTimeout", "ReadTimeout"}:
-            kind = "unavailable"
     return ServiceError(f"Vertex AI refused to {doing}: {message.rstrip('.')}.", kind=kind, hint=HINTS.get(kind))
 
 

@@ -34,6 +34,7 @@ class Deployments:
         self.settings, self.machine, self.faults = settings, machine, faults
         self.endpoints: dict[str, Endpoint] = {}
         self.models: dict[str, Model] = {}
+        self._stopping: set[asyncio.Task[None]] = set()
 
     def check(self, place: str, request: dict[str, Any]) -> None:
         """Refuse what Vertex AI would refuse at once.
@@ -103,7 +104,13 @@ class Deployments:
         return {"publisherModel": model.source, "endpoint": endpoint.name, "model": model.name}
 
     async def stop_engine(self, endpoint: Endpoint) -> None:
-        """End the endpoint's engine and give its machine back; does nothing where there is none."""
+        """End the endpoint's engine and give its machine back, in this order, also where the caller is cancelled."""
+        stopping = asyncio.create_task(self._stop_engine(endpoint))
+        self._stopping.add(stopping)
+        stopping.add_done_callback(self._stopping.discard)
+        await asyncio.shield(stopping)
+
+    async def _stop_engine(self, endpoint: Endpoint) -> None:
         engine, endpoint.engine, endpoint.deployed = endpoint.engine, None, None
         if engine:
             await engine.process.stop()
@@ -112,7 +119,7 @@ class Deployments:
             self.machine.give_slot_back()
 
     async def stop_all(self) -> None:
-        await asyncio.gather(*(self.stop_engine(endpoint) for endpoint in self.endpoints.values()))
+        await asyncio.gather(*self._stopping, *(self.stop_engine(endpoint) for endpoint in self.endpoints.values()))
 
     async def _start_engine(
         self, operation: Operation, request: dict[str, Any], endpoint: Endpoint, model: Model

@@ -18,13 +18,14 @@ import sys
 import time
 from pathlib import Path
 
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def keep(grace_s: float, command: list[str]) -> int:
     """Run the command to its end or to the owner's; returns its exit status as a shell would."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -33,7 +34,12 @@ def keep(grace_s: float, command: list[str]) -> int:
         signal.signal(number, lambda got, _: stopping.append(got))
     signal.signal(signal.SIGCHLD, lambda *_: None)
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=lambda: _prctl(PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one thread; it dies with this one
+        )
     except OSError as error:
         print(f"can't start {command[0]}: {error.strerror}", file=sys.stderr, flush=True)
         return 127
@@ -45,6 +51,11 @@ def keep(grace_s: float, command: list[str]) -> int:
             os.read(wake_read, 4096)
     _end(child, grace_s)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        LIBC.prctl(option, value, 0, 0, 0)
 
 
 def _end(child: subprocess.Popen[bytes], grace_s: float) -> None:

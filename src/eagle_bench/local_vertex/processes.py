@@ -25,17 +25,13 @@ class KeptProcess:
     ) -> KeptProcess:
         """Start a command; `grace_s` is what it gets between TERM and KILL when it is stopped."""
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        with log_file.open("ab") as log:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-I", keeper.__file__, str(grace_s), *argv),
-                stdin=PIPE,
-                stdout=log,
-                stderr=STDOUT,
-                env=dict(env),
-                cwd=cwd,
-                start_new_session=True,
-            )
-        return cls(process, log_file)
+        starting = asyncio.create_task(_spawn(argv, env=env, cwd=cwd, log_file=log_file, grace_s=grace_s))
+        try:
+            return cls(await asyncio.shield(starting), log_file)
+        except asyncio.CancelledError:
+            # asyncio would kill the keeper alone: let it come up, then end it in order.
+            await cls(await starting, log_file).stop()
+            raise
 
     @property
     def exit_status(self) -> int | None:
@@ -56,3 +52,16 @@ class KeptProcess:
         with self.log_file.open("rb") as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - 8192))
             return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
+
+
+async def _spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log_file: Path, grace_s: float) -> Process:
+    with log_file.open("ab") as log:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", keeper.__file__, str(grace_s), *argv),
+            stdin=PIPE,
+            stdout=log,
+            stderr=STDOUT,
+            env=dict(env),
+            cwd=cwd,
+            start_new_session=True,
+        )

@@ -93,7 +93,8 @@ class LocalVertex:
         line = out.readline() if out and ready else b""
         if not line:
             self.stop()
-            raise ServiceError(f"Local Vertex did not start: see {self.log_file}.", kind="unavailable")
+            reason = self.log_file.read_text(errors="replace").strip().rsplit("\n", 1)[-1]
+            raise ServiceError(f"Local Vertex did not start: {reason} (see {self.log_file}).", kind="unavailable")
         self._url = json.loads(line)["url"]
 
     def stop(self) -> None:

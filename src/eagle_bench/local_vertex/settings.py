@@ -45,7 +45,7 @@ def vllm(python: Path, *, kv_cache_gb: int = 2) -> Engine:
 
     Its OpenMP library is loaded first when the environment brings one: vLLM's CPU workers need it.
     """
-    library = next(iter(sorted(python.parent.parent.rglob("libiomp5.so"))), None)
+    library = next(iter(sorted(python.parent.parent.glob("lib*/libiomp5.so"))), None)
     env = {"VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gb), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
     if library:
         env["LD_PRELOAD"] = str(library)

@@ -1,0 +1,132 @@
+"""Turns of engines that share a machine."""
+
+from __future__ import annotations
+
+import asyncio
+
+from eagle_bench.local_vertex.machines import Machine, Turns
+
+
+class Use:
+    """Work of one holder that lasts until the test ends it."""
+
+    def __init__(self, turns, holder):
+        self.began, self._end = asyncio.Event(), asyncio.Event()
+        self.task = asyncio.create_task(self._work(turns, holder))
+
+    async def _work(self, turns, holder):
+        async with turns.of(holder):
+            self.began.set()
+            await self._end.wait()
+
+    async def end(self):
+        self._end.set()
+        await self.task
+
+
+async def settled():
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def run(test):
+    asyncio.run(asyncio.wait_for(test(), 60))
+
+
+def test_one_holder_does_many_things_at_once():
+    async def test():
+        turns = Turns(0)
+        uses = [Use(turns, "a") for _ in range(3)]
+        await settled()
+        assert all(use.began.is_set() for use in uses)
+        for use in uses:
+            await use.end()
+
+    run(test)
+
+
+def test_another_waits_until_the_last_has_ended_and_the_time_to_linger_is_over():
+    async def test():
+        turns = Turns(0.05)
+        first, second = Use(turns, "a"), Use(turns, "a")
+        await settled()
+        other = Use(turns, "b")
+        await first.end()
+        await settled()
+        assert not other.began.is_set()
+        await second.end()
+        await settled()
+        assert not other.began.is_set()
+        again = Use(turns, "a")  # within the time to linger: the turn goes on
+        await again.began.wait()
+        await again.end()
+        await other.began.wait()
+        await other.end()
+
+    run(test)
+
+
+def test_first_come_first_served_and_all_of_one_holder_together():
+    async def test():
+        turns = Turns(0)
+        first = Use(turns, "a")
+        await settled()
+        b1, c, b2 = Use(turns, "b"), Use(turns, "c"), Use(turns, "b")
+        await settled()
+        await first.end()
+        await b1.began.wait()
+        await b2.began.wait()
+        assert not c.began.is_set()
+        await b1.end()
+        await settled()
+        assert not c.began.is_set()
+        await b2.end()
+        await c.began.wait()
+        await c.end()
+
+    run(test)
+
+
+def test_who_stops_waiting_does_not_stop_the_others():
+    async def test():
+        turns = Turns(0)
+        first = Use(turns, "a")
+        await settled()
+        impatient, patient = Use(turns, "b"), Use(turns, "c")
+        await settled()
+        impatient.task.cancel()
+        await settled()
+        await first.end()
+        await patient.began.wait()
+        await patient.end()
+
+    run(test)
+
+
+def test_one_who_gave_up_as_the_turn_came_passes_it_on():
+    async def test():
+        turns = Turns(0)
+        async with turns.of("a"):
+            impatient, patient = Use(turns, "b"), Use(turns, "c")
+            await settled()
+        turns._pass_on()  # the turn is b's now, and b has not run since
+        impatient.task.cancel()
+        await patient.began.wait()
+        await patient.end()
+
+    run(test)
+
+
+def test_slots_and_modes():
+    async def test():
+        one, two = Machine(1, 0), Machine(2, 0)
+        assert (one.mode, two.mode) == ("one-at-a-time", "turns")
+        await one.take_slot()
+        assert one.full
+        waiting = asyncio.create_task(one.take_slot())
+        await settled()
+        assert not waiting.done()
+        one.give_slot_back()
+        await waiting
+
+    run(test)
