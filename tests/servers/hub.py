@@ -45,7 +45,7 @@ class Hub(Site):
 
 
 class HubHandler(FileHandler):
-    site: Hub  # type: ignore[assignment]
+    site: Hub
 
     def do_GET(self) -> None:
         self.note()

@@ -33,7 +33,7 @@ class Proxy(Site):
 
 
 class ProxyHandler(FileHandler):
-    site: Proxy  # type: ignore[assignment]
+    site: Proxy
 
     def do_GET(self) -> None:
         self.note()

@@ -173,3 +173,14 @@ def test_a_column_that_is_not_there_is_named_beside_those_that_are(tmp_path: Pat
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.json: there is no such file"):
         list(readers.read(tmp_path / "nowhere.json"))
+
+
+def test_a_broken_array_too_large_to_hold_is_placed_by_its_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "LARGEST_LOCATED_BYTES", 10)
+    whole = json.dumps([{"prompt": f"{number}?"} for number in range(5000)])
+    with pytest.raises(InputError, match=r"after entry 4\d\d\d: not JSON"):
+        read(tmp_path / "f", whole[:-5])
+    with pytest.raises(InputError, match=r"after entry 0: not JSON.*UTF"):
+        read(tmp_path / "f", b'[{"prompt": "\xff"}]')

@@ -10,8 +10,9 @@ from pathlib import Path
 from eagle_bench.errors import InputError
 from eagle_bench.workload import readers, synthetic
 from eagle_bench.workload.filters import TokenCounter, sampling_key, text_of, unique_id
+from eagle_bench.workload.needs import split_evenly, warmup_requests
 from eagle_bench.workload.prompts import Prompt, StagedPrompt
-from eagle_bench.workload.slices import counter_of, split_evenly, warmup_requests
+from eagle_bench.workload.slices import counter_of
 
 WARM_UP_TOKENS = 128  # of an answer, where nothing says how long it is
 BYTES_PER_WORD = 6
