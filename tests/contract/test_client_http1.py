@@ -1,0 +1,162 @@
+"""HTTP/1.1 and event streams, however the bytes are cut. Laws, with encoders of the test's own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.answer import error_kind, read_answer
+from eagle_bench.adapters.vllm_client.wire import Exchange
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunked(pieces: list[bytes]) -> bytes:
+    return b"".join(b"%X;x=1\r\n%s\r\n" % (len(p), p) for p in pieces if p) + b"0\r\nTrailer: 1\r\n\r\n"
+
+
+def received(data: bytes, cuts: list[int] | None = None) -> Exchange:
+    """An exchange whose byte i was read at second (number of cuts up to i)."""
+    exchange = Exchange()
+    edges = sorted({0, len(data), *(c % (len(data) + 1) for c in cuts or [])})
+    for number, (begin, end) in enumerate(itertools.pairwise(edges)):
+        exchange.data += data[begin:end]
+        exchange.ends.append(end)
+        exchange.stamps.append(float(number))
+    exchange.sent_s, exchange.ended_s = 0.0, time.perf_counter()
+    return exchange
+
+
+@given(st.lists(st.binary(max_size=40), max_size=12))
+def test_a_chunked_body_is_what_was_put_in(pieces: list[bytes]) -> None:
+    data = bytearray(HEAD + chunked(pieces))
+    head = http1.read_head(data)
+    assert head is not None
+    body = http1.body(head, data, closed=False)
+    assert body.data == b"".join(pieces)
+    assert body.complete
+    assert http1.chunked_end(data)
+    for offset, byte in enumerate(body.data):
+        assert data[body.raw_offset(offset)] == byte
+
+
+@given(st.lists(st.binary(min_size=1, max_size=20), min_size=1, max_size=5), st.data())
+def test_a_body_that_was_cut_is_never_complete(pieces: list[bytes], data: st.DataObject) -> None:
+    whole = HEAD + chunked(pieces)
+    short = bytearray(whole[: data.draw(st.integers(0, len(whole) - 1))])
+    head = http1.read_head(short)
+    if head is not None:
+        body = http1.body(head, short, closed=False)
+        assert not body.complete
+        assert b"".join(pieces).startswith(body.data)
+
+
+EVENTS = st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=6)
+
+
+@given(EVENTS, st.lists(st.integers(0, 10_000), max_size=8), st.sampled_from([b"\n", b"\r\n"]), st.integers(1, 50))
+def test_content_is_stamped_when_its_last_byte_was_read(
+    texts: list[str], cuts: list[int], newline: bytes, size: int
+) -> None:
+    stream = b""
+    lasts = []
+    for text in texts:
+        line = b"data: " + json.dumps({"choices": [{"delta": {"content": text}}]}).encode()
+        lasts.append(len(stream) + len(line) - 1)
+        stream += line + newline + newline
+    stream += b": a comment" + newline + newline + b"data: [DONE]" + newline + newline
+    pieces = [stream[i : i + size] for i in range(0, len(stream), size)]
+    raw, places = bytearray(HEAD), []
+    for piece in pieces:
+        raw += b"%x\r\n" % len(piece)
+        places += range(len(raw), len(raw) + len(piece))
+        raw += piece + b"\r\n"
+    raw += b"0\r\n\r\n"
+    exchange = received(bytes(raw), cuts)
+    answer = read_answer(exchange)
+    assert answer.error is None
+    assert answer.text == "".join(texts)
+    ends = list(exchange.ends)
+    assert answer.content_s == [float(next(n for n, e in enumerate(ends) if places[last] < e)) for last in lasts]
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"SSH-2.0-x\r\n\r\n",
+        b"HTTP/2 200\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4, 5\r\n\r\n",
+        HEAD + b"zz\r\nab\r\n0\r\n\r\n",
+        HEAD + b"2\r\nabcd\r\n0\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_malformed(garbage: bytes) -> None:
+    answer = read_answer(received(garbage))
+    assert answer.error is not None
+    assert answer.error.kind == "malformed-stream"
+
+
+def test_interim_responses_are_passed_over() -> None:
+    head = http1.read_head(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n")
+    assert head is not None
+    assert head.status == 204
+    assert head.length == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "refused"),
+        (401, "authentication"),
+        (403, "authentication"),
+        (404, "refused"),
+        (408, "timeout"),
+        (429, "quota"),
+        (500, "server-error"),
+        (502, "server-error"),
+        (503, "overload"),
+        (504, "timeout"),
+    ],
+)
+def test_statuses_have_kinds(status: int, kind: str) -> None:
+    assert error_kind(status) == kind
+
+
+def event(**delta: object) -> bytes:
+    return b"data: " + json.dumps({"choices": [{"delta": delta}]}).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        event(role="assistant"),
+        event(role="assistant", content=""),
+        event(content=""),
+        event(content=None),
+        b": ping\n\n",
+        b'data: {"choices": []}\n\n',
+        b'data: {"choices": [{"delta": null}]}\n\n',
+        b'data: {"id": "x"}\n\n',
+    ],
+)
+def test_a_chunk_without_content_does_not_set_the_first_token(first: bytes) -> None:
+    rest = event(content="x") + b"data: [DONE]\n\n"
+    begin = HEAD + b"%x\r\n%s\r\n" % (len(first), first)
+    data = begin + b"%x\r\n%s\r\n0\r\n\r\n" % (len(rest), rest)
+    answer = read_answer(received(data, [len(begin)]))
+    assert answer.error is None
+    assert answer.content_s == [1.0]
+
+
+def test_reasoning_and_tool_calls_are_content() -> None:
+    body = event(reasoning_content="hm") + event(tool_calls=[{"function": {"name": "f"}}]) + b"data: [DONE]\n\n"
+    answer = read_answer(received(HEAD + chunked([body])))
+    assert len(answer.content_s) == 2
