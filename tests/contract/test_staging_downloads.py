@@ -6,6 +6,7 @@ import base64
 import hashlib
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_the_hash_in_the_address_is_checked(site: Site, tmp_path: Path) -> None:
     wrong = digest[:-1] + ("0" if digest[-1] != "0" else "1")
     with pytest.raises(ServiceError, match=rf"its sha256 is {digest}, and should be {wrong}"):
         fetch(f"{site.url}/data.json#sha256={wrong}", tmp_path / "wrong")
-    assert [path.name for path in (tmp_path / "wrong").iterdir() if path.suffix != ".version"] == []
+    assert list((tmp_path / "wrong").glob("data.json")) == list((tmp_path / "wrong").glob("*.part")) == []
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,11 @@ def test_a_name_in_the_address_cannot_leave_the_folder(site: Site, tmp_path: Pat
         fetched = fetch(site.url + path, tmp_path)
         assert fetched.parent == tmp_path
         assert fetched.name.endswith(name) or fetched.name == name
+
+
+def test_two_downloads_at_once_do_not_ruin_each_other(site: Site, tmp_path: Path) -> None:
+    site.files["/data.json"] = File(CONTENT, breaks=[300_000, 500_000])
+    with ThreadPoolExecutor(4) as pool:
+        paths = list(pool.map(lambda _: fetch(f"{site.url}/data.json", tmp_path), range(4)))
+    assert {path.read_bytes() == CONTENT for path in paths} == {True}
+    assert len(site.seen) == 3 + 3, "three requests for the first, and one each for those that find it there"

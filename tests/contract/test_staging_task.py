@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +127,7 @@ def settings(**fields: Any) -> config.Config:
     data = {
         "project": "p",
         "location": "us-central1",
-        "model": "m/m",
-        "variants": [{"id": "baseline"}, {"id": "eagle"}],
+        "variants": [{"id": name, "url": "http://127.0.0.1:9/v1"} for name in ("baseline", "eagle")],
         "concurrency": [1, 2],
         **fields,
     }
@@ -183,22 +182,32 @@ def test_preflight_sees_a_data_set_that_is_not_there(hub: Hub) -> None:
         preflight(settings(workload={"dataset": "hf://me/mine"}))
 
 
-def test_the_token_comes_from_the_secret_and_stays_in_memory(
-    hub: Hub, tokenizer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_token_comes_from_secret_manager_and_stays_in_memory(
+    start: Callable[..., object], hub: Hub, tokenizer: Path, tmp_path: Path
 ) -> None:
     secret = "projects/p/secrets/hf/versions/latest"
-    read = []
-    monkeypatch.setattr(
-        "eagle_bench.adapters.vertex_secrets.read_secret", lambda name: read.append(name) or "hf_let_in"
-    )
+    (tmp_path / "token").write_text("hf_let_in\n")
+    start(secrets={secret: tmp_path / "token"})
     hub.known_tokens.add("hf_let_in")
     hub.admitted_tokens.add("hf_let_in")
     hub.repos["models/meta/gated"] = Repo({p.name: p.read_bytes() for p in tokenizer.iterdir()}, gated=True)
     stage_data(workload("builtin"), "meta/gated", secret, [1], 1, tmp_path / "out")
-    assert read == [secret]
     assert sources.hub_token(None) is None
     written = b"".join(path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file())
     assert b"hf_let_in" not in written
+    with pytest.raises(ServiceError, match="projects/p/secrets/other/versions/1"):
+        stage_data(workload("builtin"), "meta/gated", "projects/p/secrets/other/versions/1", [1], 1, tmp_path / "none")
+
+
+def test_a_path_of_this_machine_is_no_source_for_a_job_elsewhere(tmp_path: Path, tokenizer: Path) -> None:
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("\n".join(json.dumps({"prompt": f"{n}?"}) for n in range(120)))
+    data = {"dataset": str(mine), "prompts_per_level": 50}
+    preflight(settings(workload=data))
+    with pytest.raises(InputError, match=r"`workload.dataset`: .*mine.jsonl' lies on this machine.*gs://"):
+        preflight(settings(workload=data), on_this_machine=False)
+    with pytest.raises(InputError, match=r"`tokenizer`: .*lies on this machine"):
+        preflight(settings(workload={"prompts_per_level": 50}, tokenizer=str(tokenizer)), on_this_machine=False)
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import fcntl
 import hashlib
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -67,34 +70,45 @@ def download_file(address: str, folder: Path, *, pause_s: float = PAUSE_S) -> Pa
         InputError: the address is none of http or https.
         ServiceError: it is not there, may not be read, keeps breaking, or has another size or hash than was said.
     """
-    import httpx
-
     target = _target(address)
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / _name(target.url)
-    part = folder / f"{file.name}.part"
+    with _alone(folder), _client() as client:
+        return _download(client, target, address, folder / _name(target.url), pause_s)
+
+
+def _download(client: httpx.Client, target: _Target, address: str, file: Path, pause_s: float) -> Path:
+    import httpx
+
+    part = file.with_name(f"{file.name}.part")
+    if file.exists() and _unchanged(client, target, file):
+        return file
     failures, reason = 0, "nothing arrived"
-    with _client() as client:
-        if file.exists() and _unchanged(client, target, file):
-            return file
-        while failures < ATTEMPTS:
-            before = _size(part)
-            try:
-                digests = _attempt(client, target.url, address, part)
-            except (httpx.HTTPError, _Interrupted) as error:
-                reason = str(error) or type(error).__name__
-                failures = 0 if _size(part) > before else failures + 1
-                time.sleep(pause_s * 2 ** max(0, failures - 1))
-                continue
-            if target.sha256:
-                digests["sha256"] = target.sha256
-            _verify(part, digests, address)
-            return part.replace(file)
+    while failures < ATTEMPTS:
+        before = _size(part)
+        try:
+            digests = _attempt(client, target.url, address, part)
+        except (httpx.HTTPError, _Interrupted) as error:
+            reason = str(error) or type(error).__name__
+            failures = 0 if _size(part) > before else failures + 1
+            time.sleep(pause_s * 2 ** max(0, failures - 1))
+            continue
+        if target.sha256:
+            digests["sha256"] = target.sha256
+        _verify(part, digests, address)
+        return part.replace(file)
     raise ServiceError(
         f"{address} can't be fetched: {reason} ({ATTEMPTS} attempts in a row).",
         kind="unavailable",
         hint="Check the network and the address; the next attempt goes on from where this one broke.",
     )
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One download into a folder at a time: two that append to one file would ruin it."""
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _unchanged(client: httpx.Client, target: _Target, file: Path) -> bool:

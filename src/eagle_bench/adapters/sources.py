@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 from eagle_bench.adapters import downloads, hugging_face, storage
@@ -32,6 +33,19 @@ def hub_token(secret: str | None) -> str | None:
     from eagle_bench.adapters.vertex_secrets import read_secret
 
     return read_secret(secret)
+
+
+def refuse_local(field: str, name: str) -> None:
+    """Refuse a path of this machine for a run on other ones.
+
+    Raises:
+        InputError: it is such a path.
+    """
+    if name and Path(name).expanduser().exists():
+        raise InputError(
+            f"`{field}`: {name!r} lies on this machine; a job on Vertex AI can't read it.",
+            hint="Copy it to a bucket and give its gs:// address.",
+        )
 
 
 def check_dataset(dataset: str, token: str | None) -> None:
@@ -131,4 +145,9 @@ def _no_tokenizer(tokenizer: str) -> InputError:
 def _cache(address: str) -> Path:
     """A folder of its own for each address, so that files of one name don't meet and a later run finds them."""
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "eagle-bench" / "downloads" / hashlib.sha256(address.encode()).hexdigest()[:16]
+    folder = base / "eagle-bench" / "downloads" / hashlib.sha256(address.encode()).hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # an account without a home, as in some containers
+        return Path(tempfile.mkdtemp(prefix="eagle-bench-"))
+    return folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,17 +86,14 @@ def download_folder(address: str, folder: Path, *, wanted: Callable[[str], bool]
 
 
 def _download(blob: Any, target: Path) -> None:
-    """Fetch through a name of its own, so that a file with the final name is always whole."""
+    """Fetch through a name of its own: a file with the final name is always whole, also with two runs at once."""
     if target.exists() and blob.md5_hash == _md5(target):
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.part")
-    try:
-        blob.download_to_filename(str(part), timeout=TIMEOUT_S)  # checks MD5 or CRC32C, and deletes on a mismatch
-    finally:
-        if part.exists() and (blob.size is None or part.stat().st_size != blob.size):
-            part.unlink()
-    part.replace(target)
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        part = Path(scratch) / target.name
+        blob.download_to_filename(str(part), timeout=TIMEOUT_S)  # resumes, and checks MD5 or CRC32C
+        part.replace(target)
 
 
 def _md5(path: Path) -> str:

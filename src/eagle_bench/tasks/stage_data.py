@@ -52,17 +52,24 @@ def stage_data(
         return _stage(load, levels, rounds, source, folder, out)
 
 
-def preflight(settings: config.Config) -> None:
+def preflight(settings: config.Config, *, on_this_machine: bool = True) -> None:
     """Check everything about data and tokenizer that can be checked before a machine is paid for.
 
     That they are there and may be read; and for the built-in set, for shapes and for files at hand, that there are
     enough prompts (without the length limits, which need the tokenizer's files).
 
+    Args:
+        on_this_machine: whether the run will be; a job on Vertex AI can't read paths of this machine.
+
     Raises:
         InputError, ServiceError: as `stage_data` would.
     """
-    token = sources.hub_token(settings.hf_token_secret)
     load = settings.workload
+    if not on_this_machine:
+        if load.dataset not in (BUILTIN, *sources.NAMED):
+            sources.refuse_local("workload.dataset", load.dataset)
+        sources.refuse_local("tokenizer", settings.tokenizer or "")
+    token = sources.hub_token(settings.hf_token_secret)
     sources.check_dataset(load.dataset, token)
     if settings.tokenizer:
         sources.check_tokenizer(settings.tokenizer, token)
