@@ -1,0 +1,188 @@
+"""`eagle-bench bench` as a person or a script uses it: arguments, files, exit status, what is printed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from eagle_bench.cli import main
+from eagle_bench.results import CellResult
+from truth_server import oracle
+from truth_server.process import TruthServer
+
+QUICK = {"tokens": 12, "first_ms": 2, "token_ms": 0.5}
+
+FORMS: dict[str, Callable[[list[str]], str]] = {
+    "p.jsonl": lambda texts: "\n".join(json.dumps({"prompt": t}) for t in texts),
+    "m.jsonl": lambda texts: "\n".join(json.dumps({"messages": [{"role": "user", "content": t}]}) for t in texts),
+    "s.json": lambda texts: json.dumps(
+        [{"id": str(i), "conversations": [{"from": "human", "value": t}]} for i, t in enumerate(texts)]
+    ),
+    "c.csv": lambda texts: "prompt\n" + "\n".join(texts),
+}
+
+
+def prompts(folder: Path, count: int = 20, form: str = "p.jsonl") -> Path:
+    path = folder / form
+    path.write_text(FORMS[form]([f"{i} reasons why the sky has colour number {i}" for i in range(count)]))
+    return path
+
+
+def bench(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", *map(str, arguments)])
+    return int(ended.value.code or 0)
+
+
+def read(path: Path) -> CellResult:
+    return CellResult.model_validate_json(path.read_text())
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_prompts_is_measured_whole(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "cell.json"
+    with TruthServer(**QUICK) as server:
+        arguments = [
+            "--base-url",
+            server.url,
+            "--concurrency",
+            2,
+            "--prompts",
+            prompts(tmp_path, form=form),
+            "--out",
+            out,
+        ]
+        assert bench(*arguments) == 0
+        journal = server.journal("reasons why")
+    result = read(out)
+    assert (
+        result.counts.model_dump()
+        == oracle.counts(journal)
+        == {"requested": 20, "completed": 20, "failed": 0, "empty": 0}
+    )
+    assert len({entry["content"] for entry in journal}) == 20
+    assert {entry["body"]["model"] for entry in journal} == {"truth"}
+    printed = capsys.readouterr()
+    assert all(name in printed.out for name in ("TPOT", "TTFT", "E2E", "tok/s", "0 of 20"))
+    assert "round 3/3: 20/20 requests, 0 failed" in printed.err
+
+
+def test_limit_variant_model_key_and_rounds_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("token:600", **QUICK) as server:
+        monkeypatch.setenv("BENCH_KEY", server.token())
+        status = bench(
+            *("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out),
+            *("--num-prompts", 8, "--max-tokens", 5, "--rounds", 2, "--model", "m", "--variant", "eagle3"),
+            *("--api-key-env", "BENCH_KEY", "--ignore-eos", "--request-timeout", 30),
+        )
+        journal = server.journal("reasons why")
+    assert status == 0
+    result = read(out)
+    assert result.variant == "eagle3"
+    assert result.counts.completed == 8
+    assert [r.round for r in result.requests] == [0] * 4 + [1] * 4
+    assert {r.output_tokens for r in result.requests} == {5}
+    assert {(e["body"]["model"], e["body"]["max_tokens"], e["body"]["ignore_eos"]) for e in journal} == {("m", 5, True)}
+    assert result.settings is not None
+    assert result.settings.shape
+
+
+def test_a_url_without_v1_is_tried_with_it_and_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("v1-only", **QUICK) as server:
+        assert bench("--base-url", server.root, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 0
+        assert f"{server.root}/v1 has: that is measured" in capsys.readouterr().err
+    assert read(out).counts.failed == 0
+
+
+def test_fewer_prompts_than_rounds_need_make_fewer_rounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer(**QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 4, "--prompts", prompts(tmp_path, 9), "--out", out) == 0
+    result = read(out)
+    assert result.settings is not None
+    assert result.settings.rounds == 2
+    assert result.metrics is not None
+    assert result.metrics.output_tokens_per_s is not None
+    assert "9 prompts are enough for 2 rounds" in capsys.readouterr().err
+
+
+def test_no_success_is_status_4_with_the_servers_words_and_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("503:1", **QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 4
+        assert server.url in (printed := capsys.readouterr()).err
+    assert "no replica is ready" in printed.err
+    assert "Traceback" not in printed.err
+    result = read(out)
+    assert result.metrics is None
+    assert (result.counts.requested, result.counts.failed) == (20, 20)
+
+
+def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer(**QUICK) as server:
+        url = server.url
+    assert bench("--base-url", url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 4
+    assert url in capsys.readouterr().err
+    result = read(out)
+    assert result.metrics is None
+    assert result.failure is not None
+    assert result.failure.kind == "connection"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"--base-url": "ftp://x/v1"}, "ftp://x/v1"),
+        ({"--base-url": "localhost:8000"}, "localhost:8000"),
+        ({"--concurrency": 0}, "--concurrency"),
+        ({"--prompts": "nowhere.jsonl"}, "nowhere.jsonl"),
+        ({"--num-prompts": 21}, "20"),
+        ({"--api-key-env": "NO_SUCH_VARIABLE"}, "NO_SUCH_VARIABLE"),
+        ({"--tokenizer": "./no-such-folder"}, "no-such-folder"),
+        ({"--max-tokens": 0}, "--max-tokens"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_bad_input_is_status_2_and_nothing_is_sent(
+    change: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with TruthServer(**QUICK) as server:
+        given: dict[str, object] = {"--base-url": server.url, "--concurrency": 2, "--prompts": prompts(tmp_path)}
+        given |= {"--out": tmp_path / "cell.json"} | change
+        assert bench(*(part for pair in given.items() for part in pair)) == 2
+        assert server.journal() == []
+    error = capsys.readouterr().err
+    assert said in error
+    assert "Traceback" not in error
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, tmp_path: Path) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer(tokens=20, first_ms=100, token_ms=20) as server:
+        command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", server.url]
+        command += ["--concurrency", "2", "--prompts", str(prompts(tmp_path, 200)), "--out", str(out)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while len(server.journal("reasons why")) < 8 and process.poll() is None:
+            time.sleep(0.2)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    result = read(out)
+    assert 0 < result.counts.completed < 200
+    assert result.counts.failed == 0
+    assert result.metrics is not None
+    assert any(warning.startswith("interrupted") for warning in result.warnings)

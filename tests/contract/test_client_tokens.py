@@ -1,0 +1,112 @@
+"""Bearer tokens: asked for again and again, never shown, never sent as `None`. And who counts the output tokens."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contract.client_runs import MARK, cell
+from eagle_bench.errors import InputError, ServiceError
+from truth_server import oracle
+from truth_server.process import TruthServer
+
+
+def test_tokens_that_expire_within_a_cell_are_renewed() -> None:
+    with TruthServer("token:1.5", tokens=40, first_ms=100, token_ms=5) as server:
+        given: list[str] = []
+
+        def supplier() -> str:
+            given.append(server.token())
+            return given[-1]
+
+        found = cell(server, concurrency=2, count=24, token=supplier)
+        journal = server.journal(MARK)
+    assert found.counts.model_dump() == {"requested": 24, "completed": 24, "failed": 0, "empty": 0}
+    assert all(entry["status"] == 200 for entry in journal)
+    assert len(set(given)) > 2
+    assert not any(token in found.model_dump_json() for token in given)
+
+
+def test_a_token_that_ran_out_fails_as_authentication_and_is_not_shown() -> None:
+    with TruthServer("token:0.4", tokens=20, first_ms=60, token_ms=4) as server:
+        stale = server.token()
+        found = cell(server, concurrency=2, count=24, token=lambda: stale)
+        journal = server.journal(MARK)
+    assert found.counts.model_dump() == oracle.counts(journal)
+    refused = [r.error for r in found.requests if r.error]
+    assert refused
+    assert {(e.kind, e.status) for e in refused} == {("authentication", 401)}
+    assert all("The token is not valid" in e.body for e in refused)
+    assert stale not in found.model_dump_json()
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", None, "a\r\nX-Evil: 1"])
+def test_what_is_no_token_is_never_sent(nothing: str | None) -> None:
+    with TruthServer(tokens=8, first_ms=1, token_ms=0.2) as server:
+        found = cell(server, token=lambda: nothing)
+        journal = server.journal()
+    assert journal == []
+    assert found.metrics is None
+    assert found.failure is not None
+    assert found.failure.kind == "authentication"
+    assert "No access token" in found.failure.message
+
+
+def test_why_there_is_no_token_is_said() -> None:
+    def supplier() -> str:
+        raise ServiceError("the metadata server did not answer.", kind="authentication")
+
+    with TruthServer(tokens=8, first_ms=1, token_ms=0.2) as server:
+        found = cell(server, token=supplier)
+        journal = server.journal()
+    assert journal == []
+    assert found.counts.failed == found.counts.requested == 24
+    assert found.failure is not None
+    assert "the metadata server did not answer" in found.failure.message
+
+
+@pytest.fixture
+def tokenizer(tmp_path: Path) -> Path:
+    """A tokenizer of whole words: the truth server's tokens are its tokens."""
+    vocabulary = {"[UNK]": 0} | {f"w{i}": i + 1 for i in range(100)}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
+    settings = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}, "added_tokens": []}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(settings))
+    return tmp_path
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_tokenizer_counts_where_the_server_sends_no_usage(tokenizer: Path, k: int) -> None:
+    with TruthServer("usage-never", tokens=30, tokens_per_chunk=k, first_ms=5, token_ms=1) as server:
+        found = cell(server, tokenizer=tokenizer)
+        journal = server.journal(MARK)
+    assert found.token_source == "tokenizer"
+    assert [r.output_tokens for r in found.requests] == [entry["tokens"] for entry in journal]
+    assert {r.first_chunk_tokens for r in found.requests} == {k}
+
+
+def test_the_servers_own_count_goes_before_the_tokenizers(tokenizer: Path) -> None:
+    with TruthServer(tokens=30, first_ms=5, token_ms=1) as server:
+        found = cell(server, tokenizer=tokenizer)
+    assert found.token_source == "usage"
+
+
+def test_tokens_that_nobody_counts_are_refused_before_anything_is_measured() -> None:
+    with TruthServer("usage-never", tokens=30, first_ms=5, token_ms=1) as server:
+        with pytest.raises(InputError, match="no usage"):
+            cell(server)
+        assert server.journal(MARK) == []
+
+
+@pytest.mark.parametrize("mode", [("spec",), ("spec", "token:60")])
+def test_acceptance_comes_from_the_engines_metrics_of_this_cell_alone(mode: tuple[str, ...]) -> None:
+    with TruthServer(*mode, tokens=30, tokens_per_chunk=3, first_ms=5, token_ms=1) as server:
+        found = cell(server, token=server.token, metrics_url=server.root + "/metrics")
+    assert found.capabilities is not None
+    assert found.capabilities.metrics
+    assert found.acceptance is not None
+    assert found.acceptance.source == "metrics"
+    assert found.acceptance.length == 3.0
+    assert found.acceptance.drafts == 24 * 10
