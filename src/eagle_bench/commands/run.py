@@ -67,6 +67,10 @@ def _run(config: Config, settings: Settings, folder: Path, say: configs.Any) -> 
         raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
     print_comparison(gathered.answer, Console())
     click.echo(f"\nreport:  {folder / 'report.html'}\nresults: {folder / 'comparison.json'}, {folder / 'results'}/")
+    for cell in gathered.answer.cells:
+        if cell.metrics is None:
+            why = cell.failure.message if cell.failure else "no request succeeded"
+            click.echo(f"failed: {cell.variant} at concurrency {cell.concurrency}: {why}", err=True)
     if ended.state == "CANCELLED":
         click.echo(f"interrupted; {kept} and kept; nothing is left running.", err=True)
         return INTERRUPTED

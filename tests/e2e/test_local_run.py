@@ -1,0 +1,96 @@
+"""`eagle-bench run` from a config to a report: the real pipeline on Local Vertex, with an engine that is quick."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+
+from leftover_processes import nothing_left, processes_with
+
+KEYS = {"schema_version", "baseline", "variants", "levels", "cells", "comparisons", "decisions", "warnings"}
+
+
+def read(path):
+    return json.loads(path.read_text())
+
+
+def test_a_run_and_a_second_one_whose_engine_dies(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    first = start("run", config(), "--engines", engines("--words=20", "--pause=0.002"), "--out", out)
+    assert first.finish() == 0, first.text
+
+    answer = read(out / "comparison.json")
+    assert set(answer) >= KEYS
+    assert (answer["baseline"], answer["variants"], answer["levels"]) == ("baseline", ["baseline", "other"], [1, 2])
+    cells = {path.name: read(path) for path in (out / "results").iterdir()}
+    assert set(cells) == {f"{variant}-c{level}.json" for variant in ("baseline", "other") for level in (1, 2)}
+    for cell in cells.values():
+        assert cell["counts"] == {"requested": 50, "completed": 50, "failed": 0, "empty": 0}
+        assert len(cell["requests"]) == 50
+        assert {record["output_tokens"] for record in cell["requests"]} == {20}
+    # Equal load for both variants, and no prompt twice on an endpoint.
+    for level in (1, 2):
+        assert cells[f"baseline-c{level}.json"]["prompts"] == cells[f"other-c{level}.json"]["prompts"]
+    ids = [record["prompt_id"] for level in (1, 2) for record in cells[f"other-c{level}.json"]["requests"]]
+    assert len(set(ids)) == len(ids)
+
+    # What ran is the template that lies beside the report, and the report says so.
+    digest = hashlib.sha256((out / "pipeline.yaml").read_bytes()).hexdigest()
+    assert digest in (out / "report.html").read_text()
+    assert answer["decisions"][0]["text"] in first.text
+    assert nothing_left(str(out))
+
+    second = start("run", config(), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+    second.until("other: c=1 done")
+    second.until("other: c=2 round 2")
+    (victim,) = [pid for pid in processes_with("tiny_engine.py") if "--pause=0.02" in _command(pid)]
+    os.kill(victim, signal.SIGKILL)
+    status = second.finish()
+    assert status == 0, second.text  # level 1 is an answer
+    assert "other at concurrency 2" in second.text
+
+    after = read(out / "comparison.json")
+    verdicts = {row["concurrency"]: row["verdict"] for row in after["comparisons"]}
+    assert verdicts[2] == "invalid"
+    assert verdicts[1] != "invalid"
+    died = read(out / "results" / "other-c2.json")
+    assert died["counts"]["failed"] > 0
+    assert any(record["error"] is None for record in died["requests"])  # what was measured before is kept
+    kept = read(out / "results" / "baseline-c2.json")
+    assert kept["counts"]["completed"] == 50
+    assert nothing_left(str(out))
+
+    # The second run measured anew, and the first one's results are still there.
+    assert kept["started_at"] > cells["baseline-c2.json"]["started_at"]
+    (earlier,) = (out / "earlier").iterdir()
+    assert read(earlier / "comparison.json") == answer
+
+
+def test_ctrl_c_leaves_nothing_running_and_says_what_was_kept(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    run = start("run", config(), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+    run.until("c=1 done")
+    run.until("c=2 round")
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.finish() == 130, run.text
+    assert "of 4 cells were measured and kept" in run.text
+    assert nothing_left(str(out))
+    kept = list((out / "results").iterdir())
+    assert any(read(path)["counts"]["completed"] == 50 for path in kept)
+    assert (out / "report.html").is_file()
+
+
+def test_an_engine_that_crashes_at_load_ends_without_a_usable_result(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    run = start("run", config(concurrency=[1]), "--engines", engines("--crash"), "--out", out)
+    assert run.finish() == 4, run.text
+    assert "could not be deployed" in run.text
+    assert (out / "report.html").is_file()
+    assert nothing_left(str(out))
+
+
+def _command(pid: int) -> str:
+    with open(f"/proc/{pid}/cmdline", "rb") as command:
+        return command.read().replace(b"\0", b" ").decode()

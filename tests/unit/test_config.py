@@ -1,0 +1,141 @@
+"""The config file: what can't be used is refused before anything is made, by field, with what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eagle_bench import config
+from eagle_bench.errors import InputError
+
+GOOD = {
+    "project": "my-project",
+    "location": "us-central1",
+    "model": "meta/llama4@llama-4-scout-17b-16e-instruct",
+    "tokenizer": "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "serving": {"args": ["--tp=8"]},
+    "variants": [{"id": "baseline"}, {"id": "eagle3", "args": ["--speculative-algo=EAGLE3"]}],
+}
+
+
+def changed(**fields):
+    return {**GOOD, **fields}
+
+
+def refused(data) -> str:
+    with pytest.raises(InputError) as caught:
+        config.validate(data, source="bench.yaml")
+    assert caught.value.exit_status == 2
+    return str(caught.value)
+
+
+def test_the_example_of_the_design_is_taken():
+    taken = config.validate(GOOD)
+    assert [variant.id for variant in taken.variants] == ["baseline", "eagle3"]
+    assert taken.concurrency == (1, 2, 4, 6, 8, 10)
+    assert taken.repeats == 3
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"concurrency": []}, ["`concurrency` is empty", "at least 1"]),
+        ({"concurrency": [0]}, ["`concurrency[0]`", "0", "greater than or equal to 1"]),
+        ({"concurrency": [1, 1]}, ["`concurrency`", "1 twice"]),
+        ({"concurrency": ["a"]}, ["`concurrency[0]`", "whole number", "'a'"]),
+        ({"concurrency": [True]}, ["`concurrency[0]`", "whole number", "True"]),
+        ({"concurrency": [1.5]}, ["`concurrency[0]`", "whole number", "1.5"]),
+        ({"concurrency": 4}, ["`concurrency`", "4"]),
+        ({"repeets": 3}, ["`repeets`", "not a known key", "`repeats`"]),
+        ({"workload": {"datset": "x"}}, ["`workload.datset`", "`dataset`"]),
+        ({"workload": {"zzz": "x"}}, ["`workload.zzz`", "prompts_per_level"]),
+        ({"variants": []}, ["`variants` is empty"]),
+        ({"variants": [{"id": "baseline"}]}, ["only the baseline"]),
+        ({"variants": [{"id": "baseline"}, {"id": "baseline"}]}, ["`variants`", "two variants", "'baseline'"]),
+        ({"variants": [{"id": "a"}, {"id": "b"}]}, ["no variant is the baseline", "a, b"]),
+        ({"baseline": "none"}, ["no variant is the baseline", "'none'", "baseline, eagle3"]),
+        ({"variants": [{"id": "baseline"}, {"id": "Eagle_3"}]}, ["`variants[1].id`", "'Eagle_3'", "a-z, 0-9 and -"]),
+        ({"variants": [{"id": "baseline"}, {"id": "x" * 41}]}, ["`variants[1].id`", "1 to 40"]),
+        ({"variants": [{"id": "baseline"}, {"id": "-a"}]}, ["`variants[1].id`"]),
+        ({"variants": [{"id": "baseline"}, {"id": "u", "url": "ftp://x"}]}, ["`variants[1].url`", "ftp://x"]),
+        (
+            {"variants": [{"id": "baseline"}, {"id": "u", "url": "http://x", "args": ["--a"]}]},
+            ["`variants[1]`", "`args`", "deployed"],
+        ),
+        ({"model": None}, ["`model` is needed"]),
+        ({"tokenizer": None}, ["`tokenizer` is missing"]),
+        ({"serving": {"args": ["--chat-template=a", "--chat-template=b"]}}, ["`serving.args`", "--chat-template twice"]),
+        ({"variants": [{"id": "baseline"}, {"id": "e", "args": ["--tp=4"]}]}, ["'e'", "--tp twice"]),
+        ({"project": 5}, ["`project`", "5", "string"]),
+        ({"repeats": 0}, ["`repeats`", "0"]),
+        ({"max_failure_rate": 1.5}, ["`max_failure_rate`", "1.5"]),
+        ({"price_per_hour": -1.0}, ["`price_per_hour`", "-1.0"]),
+        ({"price_per_hour": float("nan")}, ["`price_per_hour`", "nan"]),
+        ({"slo": {"ttft_ms": "fast"}}, ["`slo.ttft_ms`", "'fast'"]),
+    ],
+)
+def test_bad_input_is_refused_with_field_value_and_what_is_allowed(fields, words):
+    message = refused(changed(**fields))
+    assert message.startswith("bench.yaml: ")
+    for word in words:
+        assert word in message, message
+
+
+def test_each_problem_is_named_once():
+    lines = refused(changed(concurrency=["a", 0], repeats=0)).splitlines()
+    assert len(lines) == 3, lines
+
+
+def test_a_secret_in_place_of_its_name_is_not_repeated():
+    message = refused(changed(hf_token_secret="hf_planted_secret_value"))
+    assert "`hf_token_secret`" in message
+    assert "planted" not in message
+
+
+def test_numbers_that_arrive_as_doubles_are_whole():
+    taken = config.validate(changed(concurrency=[4.0, 8.0], repeats=3.0, workload={"prompts_per_level": 100.0}))
+    assert taken.concurrency == (4, 8)
+    assert all(isinstance(level, int) for level in taken.concurrency)
+    assert taken.workload.prompts_per_level == 100
+
+
+def test_values_are_frozen():
+    taken = config.validate(GOOD)
+    with pytest.raises(ValueError, match="frozen"):
+        taken.repeats = 5
+
+
+@given(st.integers(1, 1000), st.integers(1, 5000))
+def test_a_cell_never_has_fewer_requests_than_give_an_answer(level, asked):
+    requests = config.Workload(prompts_per_level=asked).requests_at(level)
+    assert requests >= 50
+    assert requests >= 20 * level
+    assert requests >= asked
+
+
+def test_files_that_are_no_config(tmp_path: Path):
+    missing = tmp_path / "missing.yaml"
+    with pytest.raises(InputError, match="no such file"):
+        config.load(missing)
+    for text, words in (("{:", "line 1: not YAML"), ("- a\n", "mapping of fields"), ("", "mapping of fields")):
+        path = tmp_path / "bench.yaml"
+        path.write_text(text)
+        with pytest.raises(InputError, match=words) as caught:
+            config.load(path)
+        assert str(path) in str(caught.value)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="can't be read"):
+        config.load(path)
+    path.write_text(yaml.safe_dump(GOOD))
+    assert config.load(path).project == "my-project"
+
+
+def test_yaml_that_would_run_code_is_no_config(tmp_path: Path):
+    path = tmp_path / "bench.yaml"
+    path.write_text("!!python/object/apply:os.system ['true']")
+    with pytest.raises(InputError, match="not YAML"):
+        config.load(path)
