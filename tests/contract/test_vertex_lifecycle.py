@@ -116,13 +116,18 @@ def start_deploy(mark):
     return process, process.stdout.readline().strip()
 
 
-def test_a_restarted_deploy_goes_on_with_the_operation_that_runs(order):
-    order("slow-start", seconds=15)
+def test_a_restarted_deploy_goes_on_with_the_operation_that_runs(server):
+    deploy(run="other")  # has the only machine
     process, begun = start_deploy("--mark-restarted")
     process.kill()
     process.communicate()
     operations = []
-    made = vertex.deploy(PLACE, "run", spec("--mark-restarted"), on_operation=operations.append)
+
+    def on_operation(name):
+        operations.append(name)
+        assert vertex.teardown(PLACE, "other", "base").clean
+
+    made = vertex.deploy(PLACE, "run", spec("--mark-restarted"), on_operation=on_operation)
     assert operations == [begun]
     assert made.endpoint.endswith(vertex.endpoint_id("run", "base"))
 
@@ -195,6 +200,41 @@ def test_teardown_survives_the_endpoint_being_gone(server):
     client.undeploy_model(endpoint=made.endpoint, deployed_model_id=deployed).result(timeout=60)
     client.delete_endpoint(name=made.endpoint).result(timeout=60)
     assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport(deleted=(made.model,))
+
+
+def test_a_model_that_stayed_without_its_endpoint_is_replaced(order):
+    deploy()
+    order("delete-model-fails", status=403)
+    assert [one.resource for one in vertex.teardown(PLACE, "run", "base").left] == [
+        f"{PLACE}/models/{vertex.endpoint_id('run', 'base')}"
+    ]
+    assert deploy().endpoint
+
+
+@pytest.mark.parametrize("status", [403, 404, 501])
+def test_who_may_not_list_operations_can_deploy_and_tear_down(order, status):
+    order("api-status", match="/operations", skip=0, times=1, status=status)
+    deploy()
+    order("api-status", match="us-central1/operations", times=1, status=status)
+    assert len(vertex.teardown(PLACE, "run", "base").deleted) == 2
+
+
+def test_an_operation_whose_name_can_not_be_written_down_is_cancelled(order, processes_with):
+    def disk_full(name):
+        raise OSError(28, "No space left on device")
+
+    order("slow-start", seconds=600)
+    with pytest.raises(OSError, match="No space left"):
+        vertex.deploy(PLACE, "run", spec("--mark-full"), on_operation=disk_full)
+    assert vertex.teardown(PLACE, "run", "base", retry_delays_s=()).clean
+
+
+def test_a_model_that_is_undeployed_meanwhile_does_not_stop_the_teardown(order):
+    made = deploy()
+    order("undeploy-fails", status=404)
+    order("delete-endpoint-fails", status=400)
+    report = vertex.teardown(PLACE, "run", "base", retry_delays_s=(0, 0))
+    assert set(report.deleted) == {made.endpoint, made.model}
 
 
 def test_leftovers_of_one_run_are_not_those_of_a_run_with_a_like_name(start):

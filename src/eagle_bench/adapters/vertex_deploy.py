@@ -9,7 +9,7 @@ from typing import Any
 from eagle_bench.adapters.vertex_address import Address, Place, address
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_names import endpoint_id, labels
-from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancel, cancelled_on_interrupt, wait
+from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancelled_unless_done, deploys_under_way, wait
 from eagle_bench.adapters.vertex_request import deploy_request
 from eagle_bench.adapters.vertex_secrets import read_secret
 from eagle_bench.adapters.vertex_teardown import teardown_id
@@ -59,7 +59,7 @@ def deploy(
     client = aiplatform_v1.ModelGardenServiceClient(**there.client_options())
     labelled = _Labels(place, there, name, labels(run_id, spec.id))
 
-    operation = _under_way(client, place, name)
+    operation = next(iter(deploys_under_way(client, place, name)), None)
     if operation is None:
         found = _found(place, there, name, on_progress)
         if found:
@@ -68,18 +68,17 @@ def deploy(
             return found
         token = read_secret(spec.hf_token_secret) if spec.hf_token_secret else None
         request = deploy_request(place, run_id, spec, hf_token=token)
-        with told(doing):
-            operation = client.deploy(request, timeout=CALL_TIMEOUT_S).operation.name
+        operation = _begin(client, place, name, request, doing)
     else:
         on_progress(f"{spec.id}: going on with the deploy that is under way")
-    on_operation(operation)
 
     def on_poll(elapsed_s: float) -> None:
         labelled.put()
         on_progress(f"{spec.id}: deploying for {elapsed_s:.0f} s")
 
     serving_timeout_s = spec.serving.deploy_timeout_s if spec.serving else 7200
-    with cancelled_on_interrupt(lambda: cancel(client, operation)):
+    with cancelled_unless_done(client, operation):
+        on_operation(operation)
         done = wait(
             client,
             operation,
@@ -100,23 +99,21 @@ def deploy(
     return Deployed(endpoint=response.endpoint, model=response.model)
 
 
-def _under_way(client: Any, place: Place, name: str) -> str | None:
-    """The operation of an earlier attempt that still runs, by the model's id in its metadata."""
-    from google.api_core import exceptions
-    from google.cloud import aiplatform_v1
+def _begin(client: Any, place: Place, name: str, request: Any, doing: str) -> str:
+    """Send the request; where an earlier attempt left the model (an endpoint was looked for), remove it first."""
+    from google.api_core.exceptions import Conflict
 
     try:
-        with told("list operations"):
-            listed = client.list_operations({"name": str(place)}, timeout=CALL_TIMEOUT_S)
+        with told(doing):
+            return str(client.deploy(request, timeout=CALL_TIMEOUT_S).operation.name)
     except ServiceError as error:
-        if isinstance(error.__cause__, (exceptions.Forbidden, exceptions.NotFound, exceptions.MethodNotImplemented)):
-            return None  # who may deploy need not be allowed to list
-        raise
-    for operation in listed.operations:
-        metadata = aiplatform_v1.DeployOperationMetadata()
-        if not operation.done and operation.metadata.Unpack(metadata._pb) and metadata.model_id == name:
-            return str(operation.name)
-    return None
+        if not isinstance(error.__cause__, Conflict):
+            raise
+    if others := deploys_under_way(client, place, name):  # an attempt that was quicker by a moment
+        return others[0]
+    teardown_id(place, name)
+    with told(doing):
+        return str(client.deploy(request, timeout=CALL_TIMEOUT_S).operation.name)
 
 
 def _found(place: Place, there: Address, name: str, on_progress: Callable[[str], None]) -> Deployed | None:
@@ -144,31 +141,31 @@ class _Labels:
     """Puts labels on endpoint and model as soon as they are there: deploy itself takes none."""
 
     def __init__(self, place: Place, there: Address, name: str, values: dict[str, str]) -> None:
+        from google.cloud import aiplatform_v1
+
         self._endpoint, self._model = f"{place}/endpoints/{name}", f"{place}/models/{name}"
-        self._there, self._values = there, values
+        self._values = values
+        self._endpoints = aiplatform_v1.EndpointServiceClient(**there.client_options())
+        self._models = aiplatform_v1.ModelServiceClient(**there.client_options())
         self._left = {"endpoint", "model"}
 
     def put(self) -> bool:
         """Try what is left to do; False while something is. A label is never worth a failed deploy."""
-        from google.api_core.exceptions import GoogleAPIError
         from google.cloud import aiplatform_v1
         from google.protobuf.field_mask_pb2 import FieldMask
 
-        mask = FieldMask(paths=["labels"])
+        mask, options = FieldMask(paths=["labels"]), {"timeout": CALL_TIMEOUT_S}
         try:
-            if "endpoint" in self._left:
-                endpoint = aiplatform_v1.Endpoint(name=self._endpoint, labels=self._values)
-                aiplatform_v1.EndpointServiceClient(**self._there.client_options()).update_endpoint(
-                    endpoint=endpoint, update_mask=mask, timeout=CALL_TIMEOUT_S
-                )
-                self._left.remove("endpoint")
-            if "model" in self._left:
-                model = aiplatform_v1.Model(name=self._model, labels=self._values)
-                aiplatform_v1.ModelServiceClient(**self._there.client_options()).update_model(
-                    model=model, update_mask=mask, timeout=CALL_TIMEOUT_S
-                )
-                self._left.remove("model")
-        except GoogleAPIError:
+            with told("label what was made"):
+                if "endpoint" in self._left:
+                    endpoint = aiplatform_v1.Endpoint(name=self._endpoint, labels=self._values)
+                    self._endpoints.update_endpoint(endpoint=endpoint, update_mask=mask, **options)
+                    self._left.remove("endpoint")
+                if "model" in self._left:
+                    model = aiplatform_v1.Model(name=self._model, labels=self._values)
+                    self._models.update_model(model=model, update_mask=mask, **options)
+                    self._left.remove("model")
+        except ServiceError:
             return False
         return True
 

@@ -6,11 +6,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from eagle_bench.adapters.vertex_errors import kind_of, told
+from eagle_bench.adapters.vertex_address import Place
+from eagle_bench.adapters.vertex_errors import HINTS, kind_of, told
 from eagle_bench.errors import ServiceError
 
 PATIENCE_S = 300.0
@@ -65,8 +66,6 @@ def wait(
 
 def failed(doing: str, code: int, message: str) -> ServiceError:
     """The error of an operation, from its google.rpc code and message."""
-    from eagle_bench.adapters.vertex_errors import HINTS
-
     kind = kind_of(HTTP_STATUS.get(code), message)
     return ServiceError(f"Vertex AI could not {doing}: {message.rstrip('.')}.", kind=kind, hint=HINTS.get(kind))
 
@@ -85,21 +84,44 @@ def cancel(client: Any, name: str) -> None:
             raise
 
 
+def deploys_under_way(client: Any, place: Place, name: str) -> tuple[str, ...]:
+    """Names of deploy operations that run and make the model with this id.
+
+    Who may not list operations gets none: looking is a convenience for those who retry.
+
+    Raises:
+        ServiceError: they can't be listed now.
+    """
+    from google.api_core import exceptions
+    from google.cloud import aiplatform_v1
+
+    try:
+        with told("list operations"):
+            listed = client.list_operations({"name": str(place)}, timeout=CALL_TIMEOUT_S)
+    except ServiceError as error:
+        if isinstance(error.__cause__, (exceptions.Forbidden, exceptions.NotFound, exceptions.MethodNotImplemented)):
+            return ()
+        raise
+    found = []
+    for operation in listed.operations:
+        metadata = aiplatform_v1.DeployOperationMetadata()
+        if not operation.done and operation.metadata.Unpack(metadata._pb) and metadata.model_id == name:
+            found.append(str(operation.name))
+    return tuple(found)
+
+
 @contextmanager
-def cancelled_on_interrupt(cancel_it: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM, Ctrl-C and time-outs in the block call `cancel_it` and go on outwards.
+def cancelled_unless_done(client: Any, name: str) -> Iterator[None]:
+    """Whatever ends the block before its time (an error, Ctrl-C, SIGTERM) cancels the operation, and goes on outwards.
 
     SIGTERM becomes `SystemExit(143)`, in the main thread only: other threads can't have signal handlers.
     """
     with sigterm_exits():
         try:
             yield
-        except (SystemExit, KeyboardInterrupt):
-            cancel_it()
-            raise
-        except ServiceError as error:
-            if error.kind == "timeout":
-                cancel_it()
+        except BaseException:
+            with suppress(ServiceError):  # what ended the block is what people must hear of
+                cancel(client, name)
             raise
 
 

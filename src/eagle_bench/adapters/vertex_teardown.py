@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,12 +12,12 @@ from typing import Any
 from eagle_bench.adapters.vertex_address import Place, address
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_names import PREFIX, RUN_LABEL, VARIANT_LABEL, endpoint_id, label_value, run_digest
-from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancel, wait
+from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancel, deploys_under_way, wait
 from eagle_bench.errors import ServiceError
 
 RETRY_DELAYS_S = (2.0, 5.0, 15.0, 30.0)
 UNDEPLOY_TIMEOUT_S = 1800.0
-HOPELESS = frozenset({"authentication", "permission", "not-found"})
+HOPELESS = frozenset({"authentication", "permission"})
 
 
 @dataclass(frozen=True)
@@ -74,30 +75,30 @@ def teardown_id(place: Place, name: str, *, retry_delays_s: Sequence[float] = RE
     except ServiceError as error:
         return TeardownReport(left=tuple(_left(resource, error) for resource in (endpoint, model)))
 
-    def finish(client: Any, begun: Any, doing: str) -> None:
+    def finish(client: Any, doing: str, begin: Callable[[], Any]) -> bool:
+        begun = _unless_gone(doing, begin)
+        if begun is None:
+            return False
         wait(client, begun.operation.name, doing=doing, poll_s=there.poll_s, timeout_s=UNDEPLOY_TIMEOUT_S)
+        return True
 
-    def remove_endpoint() -> None:
-        _cancel_deploys(endpoints, place, name)
-        with told(f"find the endpoint {endpoint}"):
-            found = endpoints.get_endpoint(name=endpoint, timeout=CALL_TIMEOUT_S)
+    def remove_endpoint() -> bool:
+        for operation in deploys_under_way(endpoints, place, name):  # what it makes would come after the teardown
+            cancel(endpoints, operation)
+        found = _unless_gone(
+            f"find the endpoint {endpoint}", lambda: endpoints.get_endpoint(name=endpoint, timeout=CALL_TIMEOUT_S)
+        )
+        if found is None:
+            return False
         for deployed in found.deployed_models:
-            doing = f"undeploy from {endpoint}"
-            with told(doing):
-                begun = endpoints.undeploy_model(
-                    endpoint=endpoint, deployed_model_id=deployed.id, timeout=CALL_TIMEOUT_S
-                )
-            finish(endpoints, begun, doing)
-        doing = f"delete the endpoint {endpoint}"
-        with told(doing):
-            begun = endpoints.delete_endpoint(name=endpoint, timeout=CALL_TIMEOUT_S)
-        finish(endpoints, begun, doing)
+            what = {"endpoint": endpoint, "deployed_model_id": deployed.id, "timeout": CALL_TIMEOUT_S}
+            finish(endpoints, f"undeploy from {endpoint}", functools.partial(endpoints.undeploy_model, **what))
+        delete = functools.partial(endpoints.delete_endpoint, name=endpoint, timeout=CALL_TIMEOUT_S)
+        return finish(endpoints, f"delete the endpoint {endpoint}", delete)
 
-    def remove_model() -> None:
-        doing = f"delete the model {model}"
-        with told(doing):
-            begun = models.delete_model(name=model, timeout=CALL_TIMEOUT_S)
-        finish(models, begun, doing)
+    def remove_model() -> bool:
+        delete = functools.partial(models.delete_model, name=model, timeout=CALL_TIMEOUT_S)
+        return finish(models, f"delete the model {model}", delete)
 
     deleted, left = [], []
     for resource, remove in ((endpoint, remove_endpoint), (model, remove_model)):
@@ -148,32 +149,27 @@ def _made(resource: Any) -> Made:
     )
 
 
-def _cancel_deploys(client: Any, place: Place, name: str) -> None:
-    """Stop a deploy that is still under way: what it makes would come after the teardown."""
-    from google.cloud import aiplatform_v1
+def _unless_gone(doing: str, call: Callable[[], Any]) -> Any:
+    """The call's answer, or None where the resource is not there (any more)."""
+    try:
+        with told(doing):
+            return call()
+    except ServiceError as error:
+        if error.kind == "not-found":
+            return None
+        raise
 
-    with told("list operations"):
-        listed = client.list_operations({"name": str(place)}, timeout=CALL_TIMEOUT_S)
-    for operation in listed.operations:
-        metadata = aiplatform_v1.DeployOperationMetadata()
-        if not operation.done and operation.metadata.Unpack(metadata._pb) and metadata.model_id == name:
-            cancel(client, operation.name)
 
-
-def _persist(remove: Callable[[], None], delays_s: Sequence[float]) -> bool:
+def _persist(remove: Callable[[], bool], delays_s: Sequence[float]) -> bool:
     """Try until it is gone; False when it was gone already."""
-    for delay_s in (*delays_s, None):
+    for delay_s in delays_s:
         try:
-            remove()
+            return remove()
         except ServiceError as error:
-            if error.kind == "not-found":
-                return False
-            if error.kind in HOPELESS or delay_s is None:
+            if error.kind in HOPELESS:
                 raise
             time.sleep(delay_s)
-        else:
-            break
-    return True
+    return remove()
 
 
 def _left(resource: str, error: ServiceError) -> Left:

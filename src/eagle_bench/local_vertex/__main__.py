@@ -5,6 +5,7 @@ Writes one line of JSON to standard output when it listens, and ends when its st
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -52,5 +53,11 @@ async def _serve(server: uvicorn.Server, listener: socket.socket, hello: dict[st
     await server.serve(sockets=[listener])
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m eagle_bench.local_vertex", description="Vertex AI on this machine")
+    parser.add_argument("--settings", type=Path, required=True, help="a JSON file (see local_vertex.settings)")
+    serve(Settings.model_validate_json(parser.parse_args().settings.read_text()))
+
+
 if __name__ == "__main__":
-    serve(Settings.model_validate_json(Path(sys.argv[sys.argv.index("--settings") + 1]).read_text()))
+    main()
