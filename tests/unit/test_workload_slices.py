@@ -125,6 +125,16 @@ def test_the_sample_does_not_favour_a_part_of_the_file(tmp_path: Path) -> None:
         assert 168 < sum(1000 * quarter <= place < 1000 * (quarter + 1) for place in places) < 333
 
 
+@pytest.mark.parametrize(("common", "kept"), [(63, 2), (64, 1), (65, 1)])
+@pytest.mark.parametrize("letter", ["a", "é", "山"])
+def test_sixty_four_bytes_in_common_are_too_many(tmp_path: Path, letter: str, common: int, kept: int) -> None:
+    # Letters of one, two and three bytes, filled up with single ones.
+    opening = letter * (common // len(letter.encode()))
+    opening += "." * (common - len(opening.encode()))
+    source = write(tmp_path / "p.json", [f"{opening}1 and more", f"{opening}2 and more", *different(60)])
+    assert run(source, tmp_path / "out", [1], requests=50).kept == 60 + kept
+
+
 def test_a_common_system_message_does_not_make_prompts_the_same(tmp_path: Path) -> None:
     rows = [
         {"messages": [{"role": "system", "content": "S" * 300}, {"role": "user", "content": q}]} for q in different(60)
