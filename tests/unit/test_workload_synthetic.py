@@ -39,6 +39,26 @@ def test_every_prompt_has_exactly_the_length_asked_for(tokens: int, seed: int) -
     assert len({prompt.messages for prompt in prompts}) == 3
 
 
+class Pairs(Pieces):
+    """Every word is two tokens and a full stop `stop`: only with 1 can odd lengths be made."""
+
+    def __init__(self, stop: int) -> None:
+        self.stop = stop
+
+    def count(self, messages: Sequence[Message]) -> int:
+        return 10 + sum(self.count_text(message.content) for message in messages)
+
+    def count_text(self, text: str) -> int:
+        return 2 * len(re.findall(r"\w+", text)) + self.stop * text.count(".")
+
+
+def test_where_no_filler_fits_the_next_is_tried_and_in_the_end_it_is_said() -> None:
+    prompt = next(generate(Shape(51, 8), seed=0, counter=Pairs(1)))
+    assert Pairs(1).count(prompt.messages) == 51
+    with pytest.raises(InputError, match="no text of exactly 51 tokens"):
+        next(generate(Shape(51, 8), seed=0, counter=Pairs(2)))
+
+
 def test_a_length_that_the_template_alone_exceeds_is_refused() -> None:
     with pytest.raises(InputError, match=r"asks for 8 input tokens.*takes 1[01]"):
         next(generate(Shape(8, 32), seed=0, counter=Pieces()))
