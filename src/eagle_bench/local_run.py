@@ -20,7 +20,6 @@ from eagle_bench.variants import resolve
 
 Say = Callable[[str], None]
 WAIT_FOR_CANCEL_S = 60.0
-SERVICE_ACCOUNT = "eagle-bench@local-project.iam.gserviceaccount.com"  # with one given, no default is looked up
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
     with LocalVertex(settings) as server:
         os.environ.update(server.environment)
         job = pipeline_jobs.prepare(config, template, run_id, environment)
-        name = pipeline_jobs.submit(job, service_account=config.service_account or SERVICE_ACCOUNT)
+        name = pipeline_jobs.submit(job)
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         try:
             state = _follow(name, server.job_folder(run_id), say)

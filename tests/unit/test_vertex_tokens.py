@@ -124,4 +124,4 @@ def test_a_refused_token_is_not_given_again(clock):
 
 
 def test_a_url_without_a_secret_needs_no_token():
-    assert tokens_for(VariantSpec(id="mine", url="http://127.0.0.1:1/v1"))() is None
+    assert tokens_for(VariantSpec(id="mine", url="http://127.0.0.1:1/v1")) is None

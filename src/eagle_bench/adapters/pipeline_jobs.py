@@ -14,13 +14,15 @@ from typing import Any
 
 from eagle_bench import __version__
 from eagle_bench.adapters.pipeline_template import parameters, sha256_of
-from eagle_bench.adapters.vertex import Place, address, credentials
+from eagle_bench.adapters.vertex import Place, address
+from eagle_bench.adapters.vertex_address import sdk_options
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 
 ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"})
 POLL_S = 10.0
+CONSOLE = "https://console.cloud.google.com/vertex-ai"
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,10 @@ def prepare(
         raise InputError("`pipeline_root` is missing: a gs:// folder for the artifacts of the run.")
     if not re.match(r"^gs://[^/]+", config.pipeline_root):
         raise InputError(f"`pipeline_root`: {config.pipeline_root!r} can't be used: it must be a gs:// folder.")
-    there = address(config.location)
-    aiplatform.init(
-        project=config.project,
-        location=config.location,
-        api_endpoint=there.api,
-        api_transport=there.transport,
-        credentials=credentials() if credentials_needed else AnonymousCredentials(),
-    )
+    if credentials_needed:
+        aiplatform.init(**sdk_options(Place(config.project, config.location)))
+    else:
+        aiplatform.init(project=config.project, location=config.location, credentials=AnonymousCredentials())
     shown = {"eagle-bench": __version__, **environment}
     if isinstance(template, Path):
         shown["pipeline template"] = f"sha256:{sha256_of(template)}"
@@ -160,8 +158,7 @@ def console_link(job_name: str) -> str:
     """Where a person sees the job."""
     place = Place.of(job_name)
     run_id = job_name.rsplit("/", 1)[-1]
-    base = address(place.location).console
-    return f"{base}/locations/{place.location}/pipelines/runs/{run_id}?project={place.project}"
+    return f"{CONSOLE}/locations/{place.location}/pipelines/runs/{run_id}?project={place.project}"
 
 
 def _client(job_name: str) -> Any:

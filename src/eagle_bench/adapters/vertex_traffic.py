@@ -71,12 +71,12 @@ def machine_sharing(endpoint: str) -> Literal["own", "one-at-a-time", "turns"]:
     return "own"
 
 
-def tokens_for(spec: VariantSpec) -> Callable[[], str | None]:
+def tokens_for(spec: VariantSpec) -> Callable[[], str] | None:
     """Where a variant's requests get their bearer token: Google's for endpoints, the secret (or none) for URLs."""
     if spec.url is None:
         return TokenSupplier()
     if spec.api_key_secret is None:
-        return lambda: None
+        return None
     key = read_secret(spec.api_key_secret)
     return lambda: key
 

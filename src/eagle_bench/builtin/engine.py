@@ -109,7 +109,8 @@ def _install(python: Path, say: Say) -> None:
     say(f"installing {wanted} packages, pinned by hash")
     # --no-deps: the list is whole, and leaves out what vLLM only needs for images, sound and GPUs.
     command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--progress-bar", "off"]
-    seen, told, words = 0, time.monotonic(), []
+    seen, told = 0, time.monotonic()
+    words: list[str] = []
     with subprocess.Popen(
         [*command, "-r", str(REQUIREMENTS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as pip:

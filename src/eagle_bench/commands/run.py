@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = Path(__file__).parent.parent / "builtin" / "example.yaml"
 INTERRUPTED = 130
+Say = Callable[[str], None]
 
 
 @click.command()
@@ -52,7 +54,7 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
     return _run(_with_local_tokenizer(given, settings), settings, folder, say)
 
 
-def _run(config: Config, settings: Settings, folder: Path, say: configs.Any) -> int:
+def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
     from rich.console import Console
 
     from eagle_bench import local_run
@@ -80,7 +82,7 @@ def _run(config: Config, settings: Settings, folder: Path, say: configs.Any) -> 
     return 0
 
 
-def _settings(config: Config, folder: Path, engines: Path | None, slots: int, say: configs.Any) -> Settings:
+def _settings(config: Config, folder: Path, engines: Path | None, slots: int, say: Say) -> Settings:
     """What Local Vertex needs: the engines the user named, or the built-in one where a variant is deployed."""
     import yaml
 

@@ -42,9 +42,7 @@ def command(
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
     run_id = pipeline_jobs.new_run_id()
     with _template(template, image) as source:
-        job = pipeline_jobs.prepare(
-            given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run
-        )
+        job = pipeline_jobs.prepare(given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run)
         if dry_run:
             click.echo(json.dumps(pipeline_jobs.request_of(job), indent=2))
             return

@@ -20,6 +20,6 @@ def target_of(spec: VariantSpec, endpoint: Any) -> Target:
     """
     model = spec.served_model or ""
     if spec.url:
-        return Target(base_url=spec.url, model=model, token=tokens_for(spec) if spec.api_key_secret else None)
+        return Target(base_url=spec.url, model=model, token=tokens_for(spec))
     name = endpoint.metadata["resourceName"]
     return Target(base_url=chat_base_url(name), model=model, token=tokens_for(spec), metrics_url=metrics_url(name))

@@ -1,0 +1,98 @@
+"""`eagle-bench submit` through Google's own client against Local Vertex: the request, the job, its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import yaml
+from google.cloud import aiplatform_v1
+from google.protobuf import json_format
+
+from eagle_bench.adapters.pipeline_template import compile_template, sha256_of
+
+CONFIG = {
+    "project": "local-project",
+    "location": "us-central1",
+    "pipeline_root": "gs://local-bucket/eagle-bench",
+    "service_account": "bench@local-project.iam.gserviceaccount.com",
+    "hf_token_secret": "projects/local-project/secrets/hf-token/versions/latest",
+    "variants": [
+        {"id": "baseline", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
+        {"id": "eagle3", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
+    ],
+    "workload": {"prompts_per_level": 50, "max_output_tokens": 16, "request_timeout_s": 5.0},
+    "concurrency": [1],
+}
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "bench.yaml"
+    path.write_text(yaml.safe_dump(CONFIG))
+    return path
+
+
+def submit(*arguments):
+    command = [sys.executable, "-m", "eagle_bench", "submit", *(str(argument) for argument in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_dry_run_prints_the_request_and_sends_nothing(config, tmp_path):
+    template = tmp_path / "template.yaml"
+    compile_template(template)
+    done = submit(config, "--dry-run", "--template", template, "--label", "team=serving")
+    assert done.returncode == 0, done.stderr
+    request = json.loads(done.stdout)
+    job = request["pipelineJob"]
+    # The API's own definition takes it.
+    json_format.ParseDict(job, aiplatform_v1.PipelineJob.pb()(), ignore_unknown_fields=False)
+    assert job["labels"]["team"] == "serving"
+    assert job["runtimeConfig"]["gcsOutputDirectory"] == CONFIG["pipeline_root"]
+    values = job["runtimeConfig"]["parameterValues"]
+    assert values["environment"]["pipeline template"] == f"sha256:{sha256_of(template)}"
+    assert values["hf_token_secret"] == CONFIG["hf_token_secret"]
+    assert [variant["id"] for variant in values["variants"]] == ["baseline", "eagle3"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pipeline_root": None}, "`pipeline_root` is missing"),
+        ({"pipeline_root": "/tmp/x"}, "`pipeline_root`: '/tmp/x' can't be used"),
+    ],
+)
+def test_a_config_that_can_not_be_submitted_is_refused(config, change, words):
+    config.write_text(yaml.safe_dump({**CONFIG, **change}))
+    done = submit(config, "--dry-run")
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_a_template_that_is_not_there_is_refused(config, tmp_path):
+    done = submit(config, "--dry-run", "--template", tmp_path / "none.yaml")
+    assert done.returncode == 2
+    assert "there is no such file" in done.stderr
+
+
+def test_a_job_is_submitted_and_waited_for(server, config):
+    """Two endpoints that nobody can reach: the job runs to its end, keeps its report, and is not a success."""
+    done = submit(config, "--wait")
+    assert "submitted projects/local-project/locations/us-central1/pipelineJobs/eagle-benchmark-" in done.stdout
+    assert "stage-data: SUCCEEDED" in done.stdout
+    assert "compare: SUCCEEDED" in done.stdout
+    assert done.returncode == 4, done.stderr
+    assert "conclude" in done.stderr
+    root = server.bucket_folder(CONFIG["pipeline_root"])
+    (report,) = root.glob("**/compare/report")
+    assert "127.0.0.1:9" in report.read_text()
+
+
+def test_vertex_ai_out_of_reach_is_said(config, monkeypatch, tmp_path, server):
+    monkeypatch.setenv("EAGLE_BENCH_VERTEX_API", "http://127.0.0.1:9")
+    done = submit(config)
+    assert done.returncode == 1
+    assert "submit the pipeline job" in done.stderr
+    assert "Traceback" not in done.stderr
