@@ -15,7 +15,7 @@ Two sources of noise, and how an interval holds both (proven by simulation, see 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 RESAMPLES = 10_000
@@ -30,8 +31,11 @@ CONFIDENCE = 0.95
 MIN_PAIRS = 8
 """Fewest pairs with an interval: below, even the widest interval that the data can give covers too little."""
 DRIFT = {2: 0.5}
-DRIFT_OTHERWISE = 0.9
+DRIFT_OTHERWISE = 0.85
 """Share of the prompts' variance above which the rounds decide; it balances coverage without and with drift."""
+
+SMOOTHING = 0.7
+"""Half-width of the band around the median that is averaged in resamples, × 1/√rows."""
 
 _CHUNK = 1024
 _LN_MAX_DF = 400
@@ -98,8 +102,9 @@ class Draws:
 def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
     """The levels of one variant as ratios, with bounds for each alone and for all of them at once.
 
-    Šidák's correction, with the drift of the rounds pooled over the levels, and never narrower than the
-    level's own interval.
+    The bounds for all are the widest of three: the prompts' percentiles and Student's interval over the rounds,
+    both with Šidák's correction, the latter with the spread of the rounds pooled over the levels; and the
+    level's own interval. They decide verdicts, so they are never the lucky ones.
     """
     known = [draws for draws in levels if draws is not None and draws.pairs >= MIN_PAIRS]
     alpha = 1 - CONFIDENCE ** (1 / max(1, len(known)))
@@ -115,7 +120,7 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
         if own is None:
             return Ratio(estimate, pairs=draws.pairs)
         low, high = _percentiles(draws, alpha)
-        if freedom and len(known) > 1 and pooled > DRIFT_OTHERWISE:
+        if freedom:
             half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(pooled * draws.prompt_variance)
             low, high = min(low, draws.estimate - half), max(high, draws.estimate + half)
         family = min(low, own[0]), max(high, own[1])
@@ -152,13 +157,14 @@ class Resamples:
         paired = np.isfinite(top) & np.isfinite(bottom)
         if not paired.any():
             return None
-
-        def ratio(rows: NDArray[np.bool_]) -> float:
-            return float(np.log(np.median(top[rows])) - np.log(np.median(bottom[rows])))
-
+        estimate = _log_ratio(float(np.median(top[paired])), float(np.median(bottom[paired])))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(self._medians(top, paired)) - np.log(self._medians(bottom, paired))
-            return self._draws(ratio, values, paired)
+        centre = _log_ratio(smoothed_median(top[paired]), smoothed_median(bottom[paired]))
+        by_round = [
+            _log_ratio(smoothed_median(top[rows]), smoothed_median(bottom[rows])) for rows in self._rounds(paired)
+        ]
+        return _draws(estimate, values - centre + estimate, by_round, paired)
 
     def rate_ratio(
         self,
@@ -177,56 +183,93 @@ class Resamples:
         columns = np.stack([np.where(paired, column, 0.0) for column in (*top, *bottom)], axis=1)
         scales = columns.sum(axis=0)  # keeps sums of single precision near 1
 
-        def log_ratio(sums: Floats) -> Floats:
-            logs = np.log(sums)
-            return np.asarray(logs[..., 0] - logs[..., 1] - logs[..., 2] + logs[..., 3])
-
-        def ratio(rows: NDArray[np.bool_]) -> float:
-            return float(log_ratio(columns[rows].sum(axis=0)))
-
+        scales = columns.sum(axis=0)  # keeps sums of single precision near 1
         if not scales.all():
             return None
-        sums = ((columns / scales).astype(np.float32).T @ self._weights).T
-        with np.errstate(divide="ignore", invalid="ignore"):
-            draws = self._draws(ratio, log_ratio(sums * scales), paired)
-        if measured is None or draws is None:
-            return draws
-        estimate, by_round = measured
-        return Draws(estimate, draws.values - draws.estimate + estimate, by_round, draws.pairs)
+        sums = (columns / scales).astype(np.float32).T @ self._weights
+        values = _log_rates(sums.T * scales)
+        centre = float(_log_rates(scales))
+        if measured is None:
+            by_round = [float(_log_rates(columns[rows].sum(axis=0))) for rows in self._rounds(paired)]
+            return _draws(centre, values, by_round, paired)
+        estimate, by_clock = measured
+        return _draws(estimate, values - centre + estimate, list(by_clock), paired)
 
-    def _draws(
-        self, ratio: Callable[[NDArray[np.bool_]], float], values: Floats, paired: NDArray[np.bool_]
-    ) -> Draws | None:
-        """None where the ratio itself is none: a median or a sum of 0."""
-        estimate = ratio(paired)
-        if not math.isfinite(estimate):
-            return None
-        rounds = [paired & (self.rounds == label) for label in self._labels]
-        by_round = np.array([ratio(rows) for rows in rounds if rows.any()])
-        known = by_round[np.isfinite(by_round)]
-        return Draws(estimate, values[np.isfinite(values)], known, int(paired.sum()))
+    def _rounds(self, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
+        """The given rows of each round that has some."""
+        for label in self._labels:
+            mine = rows & (self.rounds == label)
+            if mine.any():
+                yield mine
 
     def _medians(self, values: Floats, rows: NDArray[np.bool_]) -> Floats:
-        """Median of each resample, shape (count,), without sorting one.
+        """Smoothed median of each resample, shape (resamples,), without sorting one.
 
-        The rows are sorted once. A resample's median is where its running total of weights passes one half;
-        that happens within 3 √rows of the middle (six standard deviations), so only that window is added up.
+        The rows are sorted once; the band around one half lies within 3 √rows of the middle (six standard
+        deviations) in all resamples, and only this window is added up.
         """
         order = np.flatnonzero(rows)[np.argsort(values[rows], kind="stable")]
-        ordered, size = values[order], order.size
-        reach = math.ceil(3 * math.sqrt(size)) + 2
+        size, band, half = order.size, _band(order.size), np.float32(0.5)
+        reach = math.ceil((3 + SMOOTHING) * math.sqrt(size)) + 2
         first, last = max(0, size // 2 - reach), min(size, size // 2 + reach + 1)
         masks = np.zeros((2, rows.size), dtype=np.float32)  # rows that count at all, rows below the window
         masks[0, order] = masks[1, order[:first]] = 1
         total, before = masks @ self._weights
         running = self._weights[order[first:last]]
-        running[0] += before
         np.cumsum(running, axis=0, out=running)
-        last_index = running.shape[0] - 1
-        lower = np.minimum((running < total / 2).sum(axis=0), last_index)
-        upper = np.minimum((running <= total / 2).sum(axis=0), last_index)
-        middle = (ordered[first:last][lower] + ordered[first:last][upper]) / 2
-        return np.where(total > 0, middle, np.nan)
+        running += before
+        return _band_mean(values[order[first:last]], running, total * (half - band), total * (half + band))
+
+
+def smoothed_median(values: Floats) -> float:
+    """Mean of the quantiles in a narrow band around one half.
+
+    The median of a resample jumps from one measured value to the next, which makes intervals a third too wide
+    where values are few; this one does not.
+    """
+    band = _band(values.size)
+    running = np.arange(1, values.size + 1, dtype=np.float32)[:, None]
+    total, half = np.array([values.size], dtype=np.float32), np.float32(0.5)
+    [found] = _band_mean(np.sort(values), running, total * (half - band), total * (half + band))
+    return float(found)
+
+
+def _band(size: int) -> np.float32:
+    """Half-width of the band around the median, as a share of the values."""
+    return np.float32(min(0.5, SMOOTHING / math.sqrt(size)))
+
+
+def _band_mean(ordered: Floats, running: Singles, low: Singles, high: Singles) -> Floats:
+    """Mean of the quantile functions between two running totals, shape (resamples,).
+
+    Args:
+        ordered: the values, rising, shape (rows,).
+        running: the weights of each resample up to and with each row, shape (rows, resamples); overwritten.
+    """
+    np.clip(running, low, high, out=running)
+    # Σ value × (its share of the band), summed by parts: each step between values counts with the band above it.
+    above = np.diff(ordered).astype(np.float32) @ (high - running[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(ordered[0] + above / (high - low), dtype=np.float64)
+
+
+def _log_ratio(top: float, bottom: float) -> float:
+    return math.log(top / bottom) if top > 0 and bottom > 0 else math.nan
+
+
+def _log_rates(sums: Floats) -> Floats:
+    """Log ratio of two rates from (amount, time) of the one and the other, along the last axis."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(sums)
+        return np.asarray(logs[..., 0] - logs[..., 1] - logs[..., 2] + logs[..., 3])
+
+
+def _draws(estimate: float, values: Floats, by_round: list[float], paired: NDArray[np.bool_]) -> Draws | None:
+    """None where the ratio itself is none: a median or a sum of 0."""
+    if not math.isfinite(estimate):
+        return None
+    rounds = np.array([value for value in by_round if math.isfinite(value)])
+    return Draws(estimate, values[np.isfinite(values)], rounds, int(paired.sum()))
 
 
 def median_interval(values: Floats, alpha: float = 1 - CONFIDENCE) -> tuple[float, float] | None:
@@ -291,7 +334,7 @@ def _percentiles(draws: Draws, alpha: float) -> tuple[float, float]:
     )
 
 
-def _multinomial(rounds: Ints, count: int, rng: np.random.Generator) -> NDArray[np.float32]:
+def _multinomial(rounds: Ints, count: int, rng: np.random.Generator) -> Singles:
     """How often each row is in each resample, shape (rows, count); every round keeps its size."""
     weights = np.empty((rounds.size, count), dtype=np.float32)
     for label in np.unique(rounds):
