@@ -109,9 +109,7 @@ def test_levels_run_one_after_another(spec):
 
 def test_variants_run_side_by_side(spec):
     loops = [
-        task
-        for _, task in tasks(spec)
-        if "parameterIterator" in task and "variants" in str(task["parameterIterator"])
+        task for _, task in tasks(spec) if "parameterIterator" in task and "variants" in str(task["parameterIterator"])
     ]
     assert len(loops) == 1
     assert "iteratorPolicy" not in loops[0]

@@ -68,7 +68,10 @@ def test_the_example_of_the_design_is_taken():
         ),
         ({"model": None}, ["`model` is needed"]),
         ({"tokenizer": None}, ["`tokenizer` is missing"]),
-        ({"serving": {"args": ["--chat-template=a", "--chat-template=b"]}}, ["`serving.args`", "--chat-template twice"]),
+        (
+            {"serving": {"args": ["--chat-template=a", "--chat-template=b"]}},
+            ["`serving.args`", "--chat-template twice"],
+        ),
         ({"variants": [{"id": "baseline"}, {"id": "e", "args": ["--tp=4"]}]}, ["'e'", "--tp twice"]),
         ({"project": 5}, ["`project`", "5", "string"]),
         ({"repeats": 0}, ["`repeats`", "0"]),
