@@ -73,4 +73,5 @@ if "crash" in FLAGS:
     sys.exit("the draft model does not fit the target: vocabulary 32000 against 49152")
 while "deaf" in FLAGS:
     time.sleep(60)
+ThreadingHTTPServer.request_queue_size = 256
 ThreadingHTTPServer((sys.argv[1], int(sys.argv[2])), Handler).serve_forever()

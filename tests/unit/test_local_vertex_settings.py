@@ -77,6 +77,12 @@ def test_settings_survive_the_way_to_the_server():
         Settings(state_dir=Path("x"), slotz=2)
 
 
+def test_paths_are_absolute_for_engines_and_jobs_that_run_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(state_dir=Path("x"), models={"a/b": Path("m")})
+    assert (settings.state_dir, settings.model_folder("a/b")) == (tmp_path / "x", tmp_path / "m")
+
+
 @pytest.mark.parametrize(
     ("fault", "struck"),
     [

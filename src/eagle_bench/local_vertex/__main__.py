@@ -38,7 +38,13 @@ def serve(settings: Settings) -> None:
     environment = client_environment(settings, url)
     application = LocalVertexApp(settings, tokens, environment).build()
     config = uvicorn.Config(
-        application, log_level="warning", access_log=False, timeout_graceful_shutdown=1, ws="none", lifespan="on"
+        application,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=75,
+        ws="none",
+        lifespan="on",
     )
     asyncio.run(_serve(uvicorn.Server(config), listener, {"url": url, "environment": environment}))
 

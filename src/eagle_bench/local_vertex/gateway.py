@@ -36,7 +36,8 @@ class Gateway:
 
     def __init__(self, endpoints: dict[str, Endpoint], machine: Machine, tokens: Tokens, faults: Faults) -> None:
         self._endpoints, self._machine, self._tokens, self._faults = endpoints, machine, tokens, faults
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+        # Engines close idle connections after 5 s (uvicorn's default): give them up well before, or a request meets it.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=2.0)
         self._client = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=5.0), limits=limits, trust_env=False)
 
     async def close(self) -> None:

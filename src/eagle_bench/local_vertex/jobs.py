@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -82,7 +83,9 @@ class Jobs:
         if "pipelineSpec" not in request:
             raise Refusal(400, "pipeline_spec is required.")
         folder = self._settings.state_dir / "jobs" / job_id
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder.exists():  # of a server before this one, which is gone with its jobs
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
         job = self.jobs[name] = Job(name, request, folder)
         job.work = asyncio.create_task(self._run(job, job_id), name=name)
         return job

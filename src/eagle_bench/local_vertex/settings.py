@@ -6,7 +6,7 @@ import re
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from eagle_bench.local_vertex.faults import Fault
 
@@ -72,6 +72,12 @@ class Settings(Part):
     project_id: str = "local-project"
     project_number: int = 100000000001
     faults: tuple[Fault, ...] = ()
+
+    @field_validator("state_dir", "models", "secrets")
+    @classmethod
+    def _absolute(cls, paths: Path | dict[str, Path]) -> Path | dict[str, Path]:
+        """Engines and jobs run in folders of their own: relative paths would mean something else there."""
+        return {key: path.absolute() for key, path in paths.items()} if isinstance(paths, dict) else paths.absolute()
 
     def engine_for(self, image: str | None) -> Engine | None:
         """The engine that stands for an image: by its exact name, then by the first pattern that fits."""
