@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from eagle_bench import config
+from eagle_bench import config, config_file
 from eagle_bench.adapters import sources
 from eagle_bench.adapters.tokenizer import load
 from eagle_bench.errors import InputError, ServiceError
@@ -131,7 +131,7 @@ def settings(**fields: Any) -> config.Config:
         "concurrency": [1, 2],
         **fields,
     }
-    return config.validate(data)
+    return config_file.validate(data)
 
 
 def test_preflight_finds_too_few_prompts_before_anything_is_made(tmp_path: Path) -> None:

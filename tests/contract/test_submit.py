@@ -79,6 +79,7 @@ def test_a_template_that_is_not_there_is_refused(config, tmp_path):
 
 def test_a_job_is_submitted_and_waited_for(server, config):
     """Two endpoints that nobody can reach: the job runs to its end, keeps its report, and is not a success."""
+    config.write_text(yaml.safe_dump({key: value for key, value in CONFIG.items() if key != "hf_token_secret"}))
     done = submit(config, "--wait")
     assert "submitted projects/local-project/locations/us-central1/pipelineJobs/eagle-benchmark-" in done.stdout
     assert "stage-data: SUCCEEDED" in done.stdout
@@ -90,9 +91,17 @@ def test_a_job_is_submitted_and_waited_for(server, config):
     assert "127.0.0.1:9" in report.read_text()
 
 
+def test_a_tokenizer_that_only_this_machine_has_is_refused(config, tmp_path, monkeypatch):
+    monkeypatch.delenv("EAGLE_BENCH_VERTEX_API", raising=False)
+    config.write_text(yaml.safe_dump({**CONFIG, "tokenizer": str(tmp_path)}))
+    done = submit(config)
+    assert done.returncode == 2
+    assert "`tokenizer`" in done.stderr
+
+
 def test_vertex_ai_out_of_reach_is_said(config, monkeypatch, tmp_path, server):
     monkeypatch.setenv("EAGLE_BENCH_VERTEX_API", "http://127.0.0.1:9")
-    done = submit(config)
+    done = submit(config, "--skip-checks")
     assert done.returncode == 1
     assert "submit the pipeline job" in done.stderr
     assert "Traceback" not in done.stderr

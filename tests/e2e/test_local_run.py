@@ -6,8 +6,11 @@ import hashlib
 import json
 import os
 import signal
+from pathlib import Path
 
-from leftover_processes import nothing_left, processes_with
+from leftover_processes import command_of, descendants, nothing_left
+
+TINY_ENGINE = Path(__file__).parents[1] / "contract" / "tiny_engine.py"
 
 KEYS = {"schema_version", "baseline", "variants", "levels", "cells", "comparisons", "decisions", "warnings"}
 
@@ -45,8 +48,7 @@ def test_a_run_and_a_second_one_whose_engine_dies(start, config, engines, tmp_pa
     second = start("run", config(), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
     second.until("other: c=1 done")
     second.until("other: c=2 round 2")
-    (victim,) = [pid for pid in processes_with("tiny_engine.py") if "--pause=0.02" in _command(pid)]
-    os.kill(victim, signal.SIGKILL)
+    os.kill(engine_of(second), signal.SIGKILL)
     status = second.finish()
     assert status == 0, second.text  # level 1 is an answer
     assert "other at concurrency 2" in second.text
@@ -91,6 +93,8 @@ def test_an_engine_that_crashes_at_load_ends_without_a_usable_result(start, conf
     assert nothing_left(str(out))
 
 
-def _command(pid: int) -> str:
-    with open(f"/proc/{pid}/cmdline", "rb") as command:
-        return command.read().replace(b"\0", b" ").decode()
+def engine_of(run) -> int:
+    """The one engine among the processes that a run started."""
+    engines = [pid for pid in descendants(run.process.pid) if command_of(pid)[1:2] == [str(TINY_ENGINE)]]
+    assert len(engines) == 1, [command_of(pid) for pid in engines]
+    return engines[0]

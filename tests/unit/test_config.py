@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagle_bench import config
+from eagle_bench import config, config_file
 from eagle_bench.errors import InputError
 
 GOOD = {
@@ -28,13 +28,13 @@ def changed(**fields):
 
 def refused(data) -> str:
     with pytest.raises(InputError) as caught:
-        config.validate(data, source="bench.yaml")
+        config_file.validate(data, source="bench.yaml")
     assert caught.value.exit_status == 2
     return str(caught.value)
 
 
 def test_the_example_of_the_design_is_taken():
-    taken = config.validate(GOOD)
+    taken = config_file.validate(GOOD)
     assert [variant.id for variant in taken.variants] == ["baseline", "eagle3"]
     assert taken.concurrency == (1, 2, 4, 6, 8, 10)
     assert taken.repeats == 3
@@ -100,14 +100,14 @@ def test_a_secret_in_place_of_its_name_is_not_repeated():
 
 
 def test_numbers_that_arrive_as_doubles_are_whole():
-    taken = config.validate(changed(concurrency=[4.0, 8.0], repeats=3.0, workload={"prompts_per_level": 100.0}))
+    taken = config_file.validate(changed(concurrency=[4.0, 8.0], repeats=3.0, workload={"prompts_per_level": 100.0}))
     assert taken.concurrency == (4, 8)
     assert all(isinstance(level, int) for level in taken.concurrency)
     assert taken.workload.prompts_per_level == 100
 
 
 def test_values_are_frozen():
-    taken = config.validate(GOOD)
+    taken = config_file.validate(GOOD)
     with pytest.raises(ValueError, match="frozen"):
         taken.repeats = 5
 
@@ -123,22 +123,22 @@ def test_a_cell_never_has_fewer_requests_than_give_an_answer(level, asked):
 def test_files_that_are_no_config(tmp_path: Path):
     missing = tmp_path / "missing.yaml"
     with pytest.raises(InputError, match="no such file"):
-        config.load(missing)
+        config_file.load(missing)
     for text, words in (("{:", "line 1: not YAML"), ("- a\n", "mapping of fields"), ("", "mapping of fields")):
         path = tmp_path / "bench.yaml"
         path.write_text(text)
         with pytest.raises(InputError, match=words) as caught:
-            config.load(path)
+            config_file.load(path)
         assert str(path) in str(caught.value)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="can't be read"):
-        config.load(path)
+        config_file.load(path)
     path.write_text(yaml.safe_dump(GOOD))
-    assert config.load(path).project == "my-project"
+    assert config_file.load(path).project == "my-project"
 
 
 def test_yaml_that_would_run_code_is_no_config(tmp_path: Path):
     path = tmp_path / "bench.yaml"
     path.write_text("!!python/object/apply:os.system ['true']")
     with pytest.raises(InputError, match="not YAML"):
-        config.load(path)
+        config_file.load(path)

@@ -13,7 +13,8 @@ import eagle_bench
 
 ROOT = Path(eagle_bench.__file__).parent
 IMPURE = {"adapters", "local_vertex", "commands", "tasks", "builtin"}
-IMPURE_FILES = {"cli.py", "local_run.py", "gathering.py", "progress.py", "__init__.py"}
+IMPURE_FILES = {"cli.py", "local_run.py", "gathering.py", "progress.py", "__init__.py", "__main__.py"}
+STAGING = {"slices.py", "cells.py"}  # read files and count with a tokenizer
 FORBIDDEN = {
     "asyncio",
     "google",
@@ -36,7 +37,9 @@ FORBIDDEN = {
 CORE = sorted(
     path
     for path in ROOT.rglob("*.py")
-    if path.relative_to(ROOT).parts[0] not in IMPURE | IMPURE_FILES and "__pycache__" not in path.parts
+    if path.relative_to(ROOT).parts[0] not in IMPURE | IMPURE_FILES
+    and path.name not in STAGING
+    and "__pycache__" not in path.parts
 )
 
 
@@ -70,7 +73,7 @@ def test_help_imports_nothing_heavy():
         "from eagle_bench import cli\n"
         "try: cli.main(['--help'])\n"
         "except SystemExit: pass\n"
-        "heavy = {'kfp', 'google.auth', 'google.cloud', 'vllm', 'torch', 'matplotlib', 'pandas', 'numpy', 'pydantic', 'httpx', 'yaml'}\n"
+        "heavy = {'kfp', 'google.auth', 'google.api_core', 'vllm', 'torch', 'matplotlib', 'pandas', 'numpy', 'pydantic', 'httpx', 'yaml'}\n"
         "print('HEAVY', sorted(heavy & set(sys.modules)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from eagle_bench import config
+from eagle_bench import config_file
 from eagle_bench.variants import VariantSpec, resolve
 
-CONFIG = config.validate(
+CONFIG = config_file.validate(
     {
         "project": "p",
         "location": "l",

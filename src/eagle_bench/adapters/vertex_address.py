@@ -90,6 +90,11 @@ def sdk_options(place: Place) -> dict[str, Any]:
     return options
 
 
+def on_this_machine() -> bool:
+    """Whether jobs run on this machine, and can read its paths."""
+    return bool(_local())
+
+
 def _local() -> str:
     return os.environ.get(VARIABLE, "").rstrip("/")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eagle_bench import config as configs
+from eagle_bench import config_file
 from eagle_bench.errors import InputError, NoUsableResult
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
 
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
-    given = configs.load(config or EXAMPLE)
+    from eagle_bench.tasks.stage_data import preflight
+
+    given = config_file.load(config or EXAMPLE)
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -51,7 +53,9 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
         click.echo(f"[{time.monotonic() - started:6.1f} s] {text}")
 
     settings = _settings(given, folder, engines, slots, say)
-    return _run(_with_local_tokenizer(given, settings), settings, folder, say)
+    ready = _with_local_tokenizer(given, settings)
+    preflight(ready)
+    return _run(ready, settings, folder, say)
 
 
 def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from eagle_bench import config as configs
+from eagle_bench import config_file
 from eagle_bench.errors import InputError, NoUsableResult
 
 
@@ -24,6 +24,7 @@ from eagle_bench.errors import InputError, NoUsableResult
 @click.option("--experiment", help="Vertex AI Experiment that the run's metrics are added to.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the job; may be repeated.")
 @click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
+@click.option("--skip-checks", is_flag=True, help="Don't look first whether data and tokenizer can be read.")
 @click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
 def command(
     config: Path,
@@ -32,14 +33,20 @@ def command(
     experiment: str | None,
     labels: tuple[str, ...],
     wait: bool,
+    skip_checks: bool,
     dry_run: bool,
 ) -> None:
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
     from eagle_bench.adapters import pipeline_jobs
 
-    given = configs.load(config)
+    given = config_file.load(config)
     if template and image:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
+    if not (dry_run or skip_checks):
+        from eagle_bench.adapters.vertex_address import on_this_machine
+        from eagle_bench.tasks.stage_data import preflight
+
+        preflight(given, on_this_machine=on_this_machine())
     run_id = pipeline_jobs.new_run_id()
     with _template(template, image) as source:
         job = pipeline_jobs.prepare(given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run)
