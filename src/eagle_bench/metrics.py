@@ -77,7 +77,7 @@ def round_window(records: Sequence[RequestRecord], concurrency: int) -> RoundWin
         end_s=end,
         window_start_s=start,
         window_end_s=closes,
-        output_tokens_per_s=sum(_tokens_until(r, closes) for r in completed) / length if known else None,
+        output_tokens_per_s=sum(tokens_until(r, closes) for r in completed) / length if known else None,
         requests_per_s=sum(_share_until(r, closes) for r in completed) / length if held else None,
     )
 
@@ -172,7 +172,7 @@ def _share_until(record: RequestRecord, moment_s: float) -> float:
     return max(0.0, moment_s - record.start_s) / (end - record.start_s)
 
 
-def _tokens_until(record: RequestRecord, moment_s: float) -> float:
+def tokens_until(record: RequestRecord, moment_s: float) -> float:
     """Output tokens that had come by a moment, spread evenly between first and last content chunk."""
     if record.output_tokens is None or record.ttft_ms is None or record.e2e_ms is None:
         return 0.0

@@ -163,6 +163,15 @@ class CellSettings(Record):
     payload_sha256: str | None = Field(None, description="of the request body without model and messages")
 
 
+class Saving(Record):
+    """What ending a cell early saved, once it knew enough. Widths are of 95 % intervals, as shares of their middle."""
+
+    rounds: int
+    requests: int
+    tpot_width: float
+    throughput_width: float
+
+
 class CellFailure(Record):
     """Why a cell has no measurement: the stage that failed and what it said."""
 
@@ -191,5 +200,6 @@ class CellResult(Record):
     client: ClientHealth | None
     rounds: tuple[RoundWindow, ...] = ()
     warnings: tuple[str, ...] = ()
+    saving: Saving | None = Field(None, description="where `precision` ended the cell before its last round")
     failure: CellFailure | None = None
     requests: tuple[RequestRecord, ...] = ()

@@ -160,3 +160,14 @@ def test_one_request_before_the_cell_finds_what_the_endpoint_takes(
     assert found.capabilities.stream_options is options
     assert all((limit in e["body"]) and ("stream_options" in e["body"]) is options for e in journal)
     assert found.counts.failed == 0
+
+
+def test_a_cell_that_knows_enough_ends_after_a_whole_round_and_says_what_it_saved() -> None:
+    with TruthServer(only=MARK, tokens=12, first_ms=2, token_ms=1) as server:
+        found = cell(server, concurrency=2, count=120, rounds=6, settings={"precision": 0.95})
+        journal = server.journal(MARK)
+    assert found.saving is not None
+    assert found.counts.requested == len(journal) == 120 - found.saving.requests
+    assert {r.round for r in found.requests} == set(range(6 - found.saving.rounds))
+    assert found.counts.requested >= 50
+    assert found.counts.failed == 0

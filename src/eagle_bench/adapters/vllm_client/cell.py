@@ -27,6 +27,7 @@ from eagle_bench.adapters.vllm_client.target import Progress, Target, address
 from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics, counts, failure_rate, round_window
+from eagle_bench.precision import enough
 from eagle_bench.results import (
     Acceptance,
     CellFailure,
@@ -36,6 +37,7 @@ from eagle_bench.results import (
     PromptsUsed,
     RequestRecord,
     RoundWindow,
+    Saving,
     TokenSource,
 )
 from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
@@ -63,6 +65,7 @@ class Cell:
         self._ended = Tally()
         self._total = 0
         self._began_s = 0.0
+        self._saving: Saving | None = None
         self._warnings: dict[str, str] = {}  # code -> text
 
     async def run(self, warmup: Sequence[Prompt], measured: Sequence[StagedPrompt]) -> CellResult:
@@ -107,6 +110,7 @@ class Cell:
             prompts=PromptsUsed(count=len(measured), sha256=sha256_of(measured)),
             client=client,
             rounds=tuple(windows),
+            saving=self._saving,
             warnings=tuple(f"{code}: {text}" for code, text in self._warnings.items()),
             failure=_failure(records, probed) if metrics is None else None,
             requests=tuple(records),
@@ -170,6 +174,8 @@ class Cell:
         self._ended, self._total, self._began_s = Tally(), len(measured), time.perf_counter()
         origin_s = time.perf_counter()
         numbers = sorted({prompt.round for prompt in measured})
+        planned = [sum(prompt.round == number for prompt in measured) for number in numbers]
+        rounds: list[list[RequestRecord]] = []
         for number in numbers:
             if self._stopped:
                 break
@@ -193,6 +199,14 @@ class Cell:
             window = round_window(of_round, self.concurrency)
             if window is not None:
                 windows.append(window)
+            rounds.append(of_round)
+            if settings.precision is not None and not self._stopped:
+                self._saving = enough(
+                    rounds, planned=planned, concurrency=self.concurrency, precision=settings.precision
+                )
+            if self._saving is not None:
+                self._note(f"precise enough after {len(rounds)} rounds: {self._saving.requests} requests saved")
+                break
         return records, windows, speculation
 
     def _round(self, settings: CellSettings, probed: Probed, tokens: TokenKeeper, watch: Watch) -> Round:
