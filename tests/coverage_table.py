@@ -25,8 +25,8 @@ class Outcome:
 
     tpot_held: float
     tpot_width: float
-    throughput_held: float
-    throughput_width: float
+    throughput_held: float | None
+    throughput_width: float | None
 
 
 def draws_of(run: Experiment, seed: int, resamples: int = RESAMPLES) -> tuple[Draws | None, Draws | None]:
@@ -48,9 +48,8 @@ def coverage(world: World, experiments: int, resamples: int = RESAMPLES) -> Outc
             if found is not None and found.low is not None and found.high is not None:
                 held[kind].append(found.low <= world.ratio <= found.high)
                 widths[kind].append(100 * (found.high - found.low) / found.estimate)
-    shares = [100 * float(np.mean(kind)) for kind in held]
-    medians = [float(np.median(kind)) for kind in widths]
-    return Outcome(shares[0], medians[0], shares[1], medians[1])
+    throughput = (100 * float(np.mean(held[1])), float(np.median(widths[1]))) if held[1] else (None, None)
+    return Outcome(100 * float(np.mean(held[0])), float(np.median(widths[0])), *throughput)
 
 
 def wrong(world: World, sweeps: int, levels: int = 6, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -86,10 +85,14 @@ def table(experiments: int, sweeps: int) -> str:
         found, (one, six) = coverage(world, experiments), wrong(world, sweeps)
         rows.append(
             f"| {world.name} | {found.tpot_held:.1f} % | {found.tpot_width:.0f} % "
-            f"| {found.throughput_held:.1f} % | {found.throughput_width:.0f} % | {one:.1f} % | {six:.1f} % |"
+            f"| {_share(found.throughput_held, 1)} | {_share(found.throughput_width, 0)} | {one:.1f} % | {six:.1f} % |"
         )
         print(rows[-1], file=sys.stderr, flush=True)
     return "\n".join((*head, *rows))
+
+
+def _share(value: float | None, digits: int) -> str:
+    return "no interval" if value is None else f"{value:.{digits}f} %"
 
 
 def main() -> None:

@@ -92,11 +92,15 @@ def _failures(grid: Grid) -> Iterator[Warning]:
             empty = f", {cell.counts.empty} of them without an answer" if cell.counts.empty else ""
             bodies = [r.error.body for r in cell.requests if r.error and r.error.body]
             said = f" The server said: “{bodies[0][:200]}”." if bodies else ""
-            text = (
-                f"{cell.counts.failed} of {count(requested, 'request')} failed ({share}{empty}).{said} "
-                "Failures are often the long requests, so what is left looks fast: read the server's log."
-            )
-            yield _warn("failures", text, cell)
+            if cell.counts.completed:
+                code, advice = (
+                    "failures",
+                    "Failures are often the long requests, so what is left looks fast: read the server's log.",
+                )
+            else:
+                code, advice = "all_failed", "Nothing was measured: see whether the server is up, then read its log."
+            text = f"{cell.counts.failed} of {count(requested, 'request')} failed ({share}{empty}).{said} {advice}"
+            yield _warn(code, text, cell)
 
 
 def _settings(grid: Grid) -> Iterator[Warning]:

@@ -37,6 +37,9 @@ DRIFT_OTHERWISE = 0.85
 SMOOTHING = 0.7
 """Half-width of the band around the median that is averaged in resamples, × 1/√rows."""
 
+MIN_PAIRS_OF_RATES = 20
+"""The same for ratios of sums: a few long answers weigh more in them."""
+
 _CHUNK = 1024
 _LN_MAX_DF = 400
 
@@ -66,6 +69,7 @@ class Draws:
     values: Floats
     by_round: Floats
     pairs: int
+    least: int = MIN_PAIRS
 
     @property
     def prompt_variance(self) -> float:
@@ -89,7 +93,7 @@ class Draws:
 
     def interval(self, alpha: float = 1 - CONFIDENCE) -> tuple[float, float] | None:
         """Bounds of the log ratio that miss it with probability `alpha`; None with too few pairs."""
-        if self.pairs < MIN_PAIRS or not self.values.size:
+        if self.pairs < self.least or not self.values.size:
             return None
         low, high = _percentiles(self, alpha)
         if self.drifts:
@@ -106,7 +110,7 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
     both with Šidák's correction, the latter with the spread of the rounds pooled over the levels; and the
     level's own interval. They decide verdicts, so they are never the lucky ones.
     """
-    known = [draws for draws in levels if draws is not None and draws.pairs >= MIN_PAIRS]
+    known = [draws for draws in levels if draws is not None and draws.pairs >= draws.least]
     alpha = 1 - CONFIDENCE ** (1 / max(1, len(known)))
     excesses = [(draws.excess, draws.by_round.size - 1) for draws in known if math.isfinite(draws.excess)]
     freedom = sum(df for _, df in excesses)
@@ -191,9 +195,9 @@ class Resamples:
         centre = float(_log_rates(scales))
         if measured is None:
             by_round = [float(_log_rates(columns[rows].sum(axis=0))) for rows in self._rounds(paired)]
-            return _draws(centre, values, by_round, paired)
+            return _draws(centre, values, by_round, paired, MIN_PAIRS_OF_RATES)
         estimate, by_clock = measured
-        return _draws(estimate, values - centre + estimate, list(by_clock), paired)
+        return _draws(estimate, values - centre + estimate, list(by_clock), paired, MIN_PAIRS_OF_RATES)
 
     def _rounds(self, rows: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
         """The given rows of each round that has some."""
@@ -264,12 +268,14 @@ def _log_rates(sums: Floats) -> Floats:
         return np.asarray(logs[..., 0] - logs[..., 1] - logs[..., 2] + logs[..., 3])
 
 
-def _draws(estimate: float, values: Floats, by_round: list[float], paired: NDArray[np.bool_]) -> Draws | None:
+def _draws(
+    estimate: float, values: Floats, by_round: list[float], paired: NDArray[np.bool_], least: int = MIN_PAIRS
+) -> Draws | None:
     """None where the ratio itself is none: a median or a sum of 0."""
     if not math.isfinite(estimate):
         return None
     rounds = np.array([value for value in by_round if math.isfinite(value)])
-    return Draws(estimate, values[np.isfinite(values)], rounds, int(paired.sum()))
+    return Draws(estimate, values[np.isfinite(values)], rounds, int(paired.sum()), least)
 
 
 def median_interval(values: Floats, alpha: float = 1 - CONFIDENCE) -> tuple[float, float] | None:

@@ -46,7 +46,11 @@ def change(ratio: float) -> str:
 def percent(share: float) -> str:
     """A share as per cent, such as "4 %", "0.3 %"."""
     value = share * 100
-    return f"{value:.0f} %" if value >= 10 or value == round(value) else f"{significant(value, 2)} %"
+    return (
+        f"{value:.0f} %"
+        if value >= 10 or math.isclose(value, round(value), abs_tol=1e-9)
+        else f"{significant(value, 2)} %"
+    )
 
 
 def dollars(value: float | None) -> str:

@@ -178,7 +178,7 @@ def test_intervals_hold_the_truth(world: World) -> None:
     """A quick look at the table of docs/method.md: 250 experiments, so 95 % may come out as 90 to 99.6 %."""
     found = coverage(world, 250, resamples=300)
     assert 90 <= found.tpot_held <= 99.6
-    assert 88 <= found.throughput_held <= 99.6
+    assert found.throughput_held is None if world.prompts < 20 else 90 <= found.throughput_held <= 99.6
 
 
 def test_no_difference_is_seldom_called_one() -> None:

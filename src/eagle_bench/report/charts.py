@@ -51,7 +51,7 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
     for index, variant in enumerate(others):
         colour, marker = _look(comparison, variant)
         mine = [c for c in found if c.variant == variant]
-        label = variant if len(others) > 1 else None
+        label = _short(variant) if len(others) > 1 else None
         for c in mine:
             x = comparison.levels.index(c.concurrency) + (index - (len(others) - 1) / 2) * step
             tpot = c.speedup.tpot if c.speedup else None
@@ -119,7 +119,7 @@ def _over_concurrency(
             colour, marker = _look(comparison, variant)
             xs = [comparison.levels.index(level) for level, _ in points]
             values = [value for _, value in points]
-            axes.plot(xs, [v.value for v in values], marker=marker, color=colour, label=variant)
+            axes.plot(xs, [v.value for v in values], marker=marker, color=colour, label=_short(variant))
             for x, value in zip(xs, values, strict=True):
                 if value.low is not None:
                     axes.plot([x, x], [value.low, value.high], color=colour, linewidth=1.3)
@@ -157,7 +157,9 @@ def frontier(comparison: Comparison) -> Chart | None:
     with _axes(_WIDTH * 1.15, 300) as (figure, axes):
         for variant, points in lines.items():
             colour, marker = _look(comparison, variant)
-            axes.plot([p[1] for p in points], [p[2] for p in points], marker=marker, color=colour, label=variant)
+            axes.plot(
+                [p[1] for p in points], [p[2] for p in points], marker=marker, color=colour, label=_short(variant)
+            )
             for view, x, y in points:
                 axes.annotate(
                     str(view.concurrency), (x, y), xytext=(6, 4), textcoords="offset points", size=10, color=svg.MUTED
@@ -205,7 +207,7 @@ def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | No
             axes.plot(
                 [x, x], [quantiles[10], quantiles[30]], color=colour, linewidth=6, alpha=0.45, solid_capstyle="butt"
             )
-            label = view.variant if view.variant not in shown else None
+            label = _short(view.variant) if view.variant not in shown else None
             axes.plot([x], [quantiles[20]], marker, color=colour, markersize=5, label=label)
             shown.add(view.variant)
         _levels(axes, comparison)
@@ -233,7 +235,7 @@ def acceptance(comparison: Comparison) -> Chart | None:
         for cell in known:
             shares = [100 * share for share in (cell.acceptance.by_position or ())] if cell.acceptance else []
             colour, marker = _look(comparison, cell.variant)
-            label = cell.variant if cell.variant not in shown else None
+            label = _short(cell.variant) if cell.variant not in shown else None
             axes.plot(
                 range(1, len(shares) + 1), shares, marker=marker, color=colour, alpha=0.7, linewidth=1.5, label=label
             )
@@ -299,4 +301,5 @@ def _legend(axes: Any, entries: int) -> None:
 
 
 def _short(text: str) -> str:
+    """A name that leaves room for the picture; the page says it in full."""
     return text if len(text) <= 16 else f"{text[:15]}…"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
 from eagle_bench.results import CellResult
-from eagle_bench.units import NOTHING, count, dollars, milliseconds, percent, rate, significant, times
+from eagle_bench.units import NOTHING, dollars, milliseconds, percent, rate, significant, times
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,13 @@ class Table:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = field(default_factory=frozenset)
+
+    def only(self, *heads: str) -> Table:
+        """The table with some of its columns, for where there is little room."""
+        kept = [place for place, head in enumerate(self.heads) if head in heads]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        numeric = frozenset(new for new, place in enumerate(kept) if place in self.numeric)
+        return Table(self.caption, tuple(self.heads[place] for place in kept), rows, numeric)
 
 
 def name(comparison: Comparison, variant: str) -> str:
@@ -192,7 +199,7 @@ def _failed(cell: CellResult | None) -> str:
         return "missing"
     if cell.failure is not None:
         return cell.failure.stage.replace("_", " ")
-    return f"{cell.counts.failed} of {count(cell.counts.requested, 'request')}" if cell.counts.failed else "0"
+    return f"{cell.counts.failed} of {cell.counts.requested}" if cell.counts.failed else "0"
 
 
 def _break_even(compared: LevelComparison | None, price: float) -> str:

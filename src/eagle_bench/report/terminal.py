@@ -10,14 +10,19 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.report import tables
 from eagle_bench.report.markdown import grouped
 
+_WIDE = 125
 _STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow", "invalid": "magenta"}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print what was measured, the verdicts, the warnings, and the decisions last, where the eye rests."""
-    found = [tables.measured(comparison), tables.costs(comparison), tables.objectives(comparison)]
+    measured, verdicts = tables.measured(comparison), tables.verdicts(comparison)
+    if console.width < _WIDE:
+        measured = measured.only("Variant", "Concurrency", "TPOT", "TTFT", "Output", "Failed")
+        verdicts = verdicts.only("Variant", "Concurrency", "Verdict", "TPOT", "Throughput")
+    found = [measured, tables.costs(comparison), tables.objectives(comparison)]
     if comparison.comparisons:
-        found.append(tables.verdicts(comparison))
+        found.append(verdicts)
     found.append(tables.failures(comparison))
     for table in found:
         if table is not None:

@@ -1,0 +1,175 @@
+"""What makes a result suspect: each check fires on its cause, names numbers and a next step, and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eagle_bench.analysis import compare
+from eagle_bench.comparison import Comparison, Losslessness, Plan, Warning
+from eagle_bench.losslessness import compare_answers, excess
+from eagle_bench.results import CellResult
+from simulated_cells import BASELINE, EAGLE, Engine, cell
+
+FAST = Engine(step_ms=9)
+
+
+def answer(*given: dict[str, Any], **plan: Any) -> Comparison:
+    variants = tuple(dict.fromkeys(one["variant"] for one in given))
+    levels = tuple(sorted({one["concurrency"] for one in given}))
+    settled = Plan(**{"baseline": "baseline", "variants": variants, "levels": levels, **plan})
+    return compare(settled, [CellResult.model_validate(one) for one in given], resamples=300)
+
+
+def found(code: str, comparison: Comparison) -> Warning:
+    [warning] = [w for w in comparison.warnings if w.code == code]
+    return warning
+
+
+def pair(**changes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    before, after = cell("baseline", 1, prompts=150), cell("eagle3", 1, FAST, prompts=150)
+    after.update(changes)
+    return before, after
+
+
+def test_a_clean_result_has_no_warning() -> None:
+    assert answer(*pair()).warnings == ()
+
+
+def test_output_lengths_that_differ() -> None:
+    before, after = pair()
+    after["metrics"]["mean_output_tokens"] = before["metrics"]["mean_output_tokens"] * 1.05
+    warning = found("output_length", answer(before, after))
+    assert "5 % apart" in warning.text and (warning.variant, warning.concurrency) == ("eagle3", 1)
+    after["metrics"]["mean_output_tokens"] = before["metrics"]["mean_output_tokens"] * 1.015
+    assert answer(before, after).warnings == ()
+
+
+def test_a_speed_up_above_the_acceptance_length_is_impossible() -> None:
+    warning = found("impossible_speedup", answer(*pair(acceptance={"length": 1.15, "source": "metrics"})))
+    assert "1.15" in warning.text
+    assert answer(*pair(acceptance={"length": 1.6, "source": "metrics"})).warnings == ()
+
+
+def test_acceptance_near_one_is_a_broken_draft() -> None:
+    comparison = answer(
+        cell("baseline", 1),
+        cell("eagle3", 1, Engine(step_ms=14)) | {"acceptance": {"length": 1.04, "source": "chunks"}},
+    )
+    assert "1.04 (from chunks)" in found("acceptance_near_one", comparison).text
+
+
+@pytest.mark.parametrize(
+    ("client", "said"),
+    [
+        ({"loop_lag_ms_p99": 45.0}, "lagged by 45.0 ms"),
+        ({"loop_lag_ms_p99": 1.0, "cpu_fraction": 0.97}, "97 % of its processor"),
+    ],
+)
+def test_a_saturated_client(client: dict[str, Any], said: str) -> None:
+    assert said in found("client_saturated", answer(*pair(client=client))).text
+
+
+def test_prompts_seen_twice_by_an_endpoint() -> None:
+    given = [cell(v, c, e) for v, e in (("baseline", BASELINE), ("eagle3", FAST)) for c in (1, 2)]
+    for one in given:
+        for index, request in enumerate(one["requests"]):
+            request["prompt_id"] = f"p{index}"
+    reused = [w for w in answer(*given).warnings if w.code == "prompts_reused"]
+    assert [w.variant for w in reused] == ["baseline", "eagle3"]
+    assert "120 prompts reached baseline more than once" in reused[0].text
+
+
+def test_settings_that_differ_in_more_than_speculation() -> None:
+    settings = {
+        "baseline": {"machine_type": "a3-highgpu-8g", "args": "--tp=8"},
+        "eagle3": {"machine_type": "a2-highgpu-8g", "args": "--tp=8 --speculative-algo=EAGLE3"},
+    }
+    warning = found("unequal_settings", answer(*pair(), settings=settings))
+    assert "machine_type (a3-highgpu-8g and a2-highgpu-8g)" in warning.text
+    assert "args" not in warning.text
+
+
+def test_other_machines_and_other_limits_in_the_results() -> None:
+    before, after = pair()
+    after["environment"] = {"machine_type": "a2-highgpu-8g"}
+    after["settings"] = before["settings"] | {"max_output_tokens": 256}
+    text = found("unequal_settings", answer(before, after)).text
+    assert "machine_type (a3-highgpu-8g and a2-highgpu-8g)" in text and "max_output_tokens (512 and 256)" in text
+
+
+def test_few_rounds() -> None:
+    comparison = answer(cell("baseline", 1, rounds=1), cell("eagle3", 1, FAST, rounds=1))
+    assert "1 round" in found("few_rounds", comparison).text
+
+
+def test_drift_that_keeps_a_level_open() -> None:
+    drifting = [cell(v, 1, Engine(step_ms=s, drift=0.25), seed=4) for v, s in (("baseline", 12), ("eagle3", 11))]
+    comparison = answer(*drifting)
+    assert comparison.comparisons[0].verdict == "inconclusive" and comparison.comparisons[0].drift
+    assert "More rounds help" in found("drift", comparison).text
+
+
+def test_a_gain_that_is_paid_with_the_first_token() -> None:
+    slow_start = Engine(step_ms=8, prefill_ms=140)
+    given = [cell(v, c, e) for v, e in (("baseline", BASELINE), ("eagle3", slow_start)) for c in (1, 4)]
+    warning = found("slower_first_token", answer(*given))
+    assert "concurrency 1 and 4" in warning.text
+
+
+def test_the_clients_own_words_are_kept() -> None:
+    assert found("client", answer(*pair(warnings=["the tokenizer disagreed"]))).text == "the tokenizer disagreed"
+
+
+def lossless(pairs: int, identical: int, own: int | None) -> Losslessness:
+    return Losslessness(
+        variant="eagle3", concurrency=1, pairs=pairs, identical=identical,
+        baseline_pairs=pairs if own is not None else None, baseline_identical=own,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("identical", "own", "expected"), [(20, 25, 0.0), (60, 95, 0.35), (95, 60, 0.0), (100, 100, 0.0), (50, None, None)]
+)
+def test_only_an_excess_over_the_baselines_own_differences_counts(
+    identical: int, own: int | None, expected: float | None
+) -> None:
+    result = excess(lossless(100, identical, own))
+    assert result is None if expected is None else result == pytest.approx(expected)
+
+
+def test_answers_are_compared_prompt_by_prompt() -> None:
+    before, again = (CellResult.model_validate(cell(v, 1, BASELINE)) for v in ("baseline", "again"))
+    changed = cell("eagle3", 1, EAGLE)
+    for request, original in zip(changed["requests"], before.requests, strict=True):
+        request["text"] = original.text
+    for request in changed["requests"][:30]:
+        request["text"] = request["text"][:10] + "?" + request["text"][11:]
+    result = compare_answers(before, CellResult.model_validate(changed), again)
+    assert result is not None
+    assert (result.pairs, result.identical) == (120, 90)
+    lengths = [len(request["text"]) for request in changed["requests"][:30]]
+    assert 10 / max(lengths) <= result.first_divergence <= 10 / min(lengths)
+    expected = sum(a.text == b.text for a, b in zip(before.requests, again.requests, strict=True))
+    assert result.baseline_identical == expected
+
+
+def test_worse_than_the_baseline_run_twice_is_reported() -> None:
+    before = cell("baseline", 1, BASELINE)
+    again, broken = (dict(cell("x", 1, FAST), variant=name) for name in ("again", "eagle3"))
+    for one, text in ((again, None), (broken, "nonsense")):
+        for request, original in zip(one["requests"], before["requests"], strict=True):
+            request["text"] = text or original["text"]
+    comparison = answer(before, broken, again, baseline_again="again")
+    assert "100 % of the answers differ" in found("not_lossless", comparison).text
+
+
+def test_hashes_serve_where_texts_are_not_kept() -> None:
+    before, after = cell("baseline", 1, text=False), cell("eagle3", 1, FAST, text=False)
+    for one in (before, after):
+        for index, request in enumerate(one["requests"]):
+            request["text_sha256"] = f"{index}"
+    after["requests"][0]["text_sha256"] = "other"
+    [result] = answer(before, after).losslessness
+    assert (result.pairs, result.identical, result.first_divergence) == (120, 119, None)

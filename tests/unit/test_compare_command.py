@@ -1,0 +1,252 @@
+"""`eagle-bench compare`: files of ours and of vLLM, exit statuses, the gate, and words that help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eagle_bench.cli import main
+from simulated_cells import BASELINE, EAGLE, Engine, cell
+from vllm_result_files import result
+
+Files = dict[str, Any]
+
+
+def write(folder: Path, files: Files) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return [str(folder / name) for name in files]
+
+
+def run(*args: object) -> int:
+    with pytest.raises(SystemExit) as exited:
+        main(["compare", *(str(arg) for arg in args)])
+    return int(exited.value.code or 0)
+
+
+def ours(**changes: Engine) -> Files:
+    engines = {"baseline": BASELINE, "eagle3": EAGLE} | changes
+    return {f"{v}-{c}.json": cell(v, c, e, prompts=100) for v, e in engines.items() for c in (1, 4)}
+
+
+def comparison(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+
+
+def test_our_cells_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "in", ours())
+    assert run(tmp_path / "in", "--baseline", "baseline", "--out", tmp_path / "out") == 0
+    found = comparison(tmp_path / "out")
+    assert (found["variants"], found["levels"]) == (["baseline", "eagle3"], [1, 4])
+    assert [c["verdict"] for c in found["comparisons"]] == ["faster", "faster"]
+    assert found["decisions"][0]["turn_on"] is True and found["decisions"][0]["up_to_concurrency"] == 4
+    for key in ("schema_version", "baseline", "cells", "comparisons", "decisions", "warnings"):
+        assert key in found
+    assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "Turn on eagle3" in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
+    assert "Turn on eagle3 up to concurrency 4" in " ".join(capsys.readouterr().out.split())
+
+
+def test_keys_that_a_newer_writer_added_are_no_fault(tmp_path: Path) -> None:
+    files = ours()
+    for content in files.values():
+        content["added_later"] = 1
+        content["metrics"]["added_later"] = {"deep": True}
+        content["requests"][0]["added_later"] = None
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+
+
+@pytest.mark.parametrize("version", ["0.8", "0.33"])
+def test_results_of_vllm_with_details(tmp_path: Path, version: str) -> None:
+    files = {
+        f"{v}-concurrency{c}.json": result(ms, concurrency=c, version=version)
+        for v, ms in (("baseline", 12.0), ("eagle3", 8.0))
+        for c in (1, 2)
+    }
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+    found = comparison(tmp_path)
+    for level in found["comparisons"]:
+        assert level["verdict"] == "faster" and level["paired_prompts"] == 100
+        assert level["speedup"]["tpot"]["estimate"] == pytest.approx(1.5, rel=0.03)
+        assert level["speedup"]["throughput"]["estimate"] > 1.2
+    if version == "0.33":
+        assert found["cells"][2]["acceptance"] == {
+            "length": 2.4, "source": "metrics", "drafted_tokens": 2700, "accepted_tokens": 1260, "drafts": 900,
+            "by_position": [0.7, 0.45, 0.25],
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("version", ["0.8", "0.33"])
+def test_results_of_vllm_without_details_say_why_there_is_no_verdict(tmp_path: Path, version: str) -> None:
+    files = {
+        f"{v}-c2.json": result(ms, concurrency=2, version=version, detailed=False)
+        for v, ms in (("baseline", 12.0), ("eagle3", 8.0))
+    }
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+    found = comparison(tmp_path)
+    [level] = found["comparisons"]
+    assert level["verdict"] == "inconclusive" and "details" in level["reasons"][0]
+    assert level["speedup"]["tpot"]["estimate"] == pytest.approx(1.5, rel=0.03)
+    assert level["speedup"]["tpot"]["low"] is None
+    assert "no_details" in {w["code"] for w in found["warnings"]}
+    assert (level["speedup"]["e2e"] is None) == (version == "0.8")
+
+
+def test_a_run_of_vllm_in_which_all_requests_failed_has_no_zeros(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "baseline-c1.json": result(12.0, concurrency=1),
+        "eagle3-c1.json": result(8.0, concurrency=1, failing=100),
+        "sums-c1.json": result(8.0, concurrency=1, failing=100, detailed=False, version="0.8"),
+    }
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 4
+    found = comparison(tmp_path)
+    assert [c["metrics"] for c in found["cells"]][1:] == [None, None]
+    assert {c["verdict"] for c in found["comparisons"]} == {"invalid"}
+    assert "no level has a valid comparison" in capsys.readouterr().err
+
+
+def test_failed_requests_and_empty_answers_of_vllm_are_out(tmp_path: Path) -> None:
+    broken = result(8.0, concurrency=1, failing=3)
+    broken["generated_texts"][50] = ""
+    files = {"baseline-c1.json": result(12.0, concurrency=1), "eagle3-c1.json": broken}
+    assert (
+        run(*write(tmp_path / "in", files), "--baseline", "baseline", "--max-failure-rate", "5%", "--out", tmp_path)
+        == 0
+    )
+    found = comparison(tmp_path)
+    assert found["cells"][1]["counts"] == {"requested": 100, "completed": 96, "failed": 4, "empty": 1}
+    assert found["comparisons"][0]["paired_prompts"] == 96
+    assert {f["body"] for f in found["failures"]} == {"Service Unavailable", "answered without content"}
+
+
+def test_other_prompts_are_noticed_by_their_lengths(tmp_path: Path) -> None:
+    files = {"baseline-c1.json": result(12.0, concurrency=1), "eagle3-c1.json": result(8.0, concurrency=1, seed=1)}
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 4
+    assert "different prompts" in comparison(tmp_path)["comparisons"][0]["reasons"][0]
+
+
+def test_labels_tell_what_a_file_is(tmp_path: Path) -> None:
+    one, two = write(tmp_path / "in", {"x.json": result(12.0, concurrency=None), "y.json": result(8.0, concurrency=4)})
+    labels = ("--label", f"{one}=base@4", "--label", f"{two}=eagle3")
+    assert run(one, two, *labels, "--baseline", "base", "--out", tmp_path) == 0
+    assert comparison(tmp_path)["levels"] == [4]
+
+
+def test_vllms_own_file_names_and_labels(tmp_path: Path) -> None:
+    files = {
+        "base-infqps-concurrency8-llama-20260101-000000.json": result(12.0, concurrency=8, prompts=200, version="0.8"),
+        "openai-chat-infqps-concurrency8-llama-20260101-000001.json": result(
+            8.0, concurrency=8, prompts=200, label="eagle3"
+        ),
+    }
+    assert run(*write(tmp_path / "in", files), "--baseline", "base", "--out", tmp_path) == 0
+    assert comparison(tmp_path)["variants"] == ["base", "eagle3"]
+
+
+def test_appended_results_are_read_line_by_line(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(result(12.0, concurrency=c, label="base")) for c in (1, 2))
+    files = {
+        "all.json": lines,
+        "eagle3-c1.json": result(8.0, concurrency=1),
+        "eagle3-c2.json": result(8.0, concurrency=2),
+    }
+    assert run(*write(tmp_path / "in", files), "--baseline", "base", "--out", tmp_path) == 0
+    assert comparison(tmp_path)["levels"] == [1, 2]
+
+
+def test_one_variant_dead_and_one_alive_is_still_an_answer(tmp_path: Path) -> None:
+    files = ours(ngram=Engine(failing=1.0))
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+    turned = {d["variant"]: d["turn_on"] for d in comparison(tmp_path)["decisions"]}
+    assert turned == {"eagle3": True, "ngram": None}
+
+
+def test_price_and_objective(tmp_path: Path) -> None:
+    more = ("--price-per-hour", 88, "--slo-ttft-ms", 500, "--slo-tpot-ms", 30, "--out", tmp_path)
+    assert run(*write(tmp_path / "in", ours()), "--baseline", "baseline", *more) == 0
+    found = comparison(tmp_path)
+    assert all(view["dollars_per_million_tokens"] > 0 and view["meets_slo"] for view in found["views"])
+    assert "per million output tokens" in found["decisions"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "said"),
+    [
+        ({"a.json": "{"}, (), "a.json, line 1: not JSON"),
+        ({"a.json": {"x": 1}}, (), "a.json: neither a cell.json nor a result that `vllm bench serve"),
+        ({"a.json": result(9.0, concurrency=None)}, (), "a.json: does not tell its variant"),
+        ({"a.json": cell("a", 1) | {"concurrency": 0}}, (), "`concurrency`"),
+        ({"a.json": cell("a", 1) | {"schema_version": 7}}, (), "schema version 7"),
+        ({"a.json": cell("a", 1), "b.json": cell("b", 1)}, (), "--baseline 'baseline': the results are of a, b"),
+        ({"a.json": cell("baseline", 1)}, (), "nothing to compare it with"),
+        ({"a.json": cell("baseline", 1)}, ("--label", "b.json=x@1"), "--label b.json: is not among the files"),
+        ({"a.json": cell("baseline", 1)}, ("--label", "a.json"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--label", "a.json=x@0"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--max-regression", "lots"), "not a share"),
+        ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "0"), "price-per-hour"),
+        ({"a.json": cell("baseline", 1)}, ("--against", "gone.json"), "gone.json: there is no such file"),
+    ],
+)
+def test_bad_input_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: Files, options: tuple[str, ...], said: str
+) -> None:
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path, *options) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "comparison.json").exists()
+
+
+def test_a_missing_file_and_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "no.json", "--baseline", "a") == 2
+    assert "no.json: there is no such file or folder" in capsys.readouterr().err
+    assert run(tmp_path, "--baseline", "a") == 2
+    assert "no results" in capsys.readouterr().err
+
+
+def test_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = write(tmp_path / "in", ours())
+    assert run(*before, "--baseline", "baseline", "--out", tmp_path / "old") == 0
+    old = tmp_path / "old" / "comparison.json"
+    gate = ("--baseline", "baseline", "--against", old, "--max-regression", "5%")
+    assert run(*before, *gate, "--out", tmp_path / "same") == 0
+
+    worse = ours()
+    metrics = worse["eagle3-4.json"]["metrics"]
+    metrics["tpot_ms"]["p50"] *= 1.2
+    after = write(tmp_path / "worse", worse)
+    capsys.readouterr()
+    assert run(*after, *gate, "--out", tmp_path / "new") == 3
+    said = capsys.readouterr()
+    assert "first TPOT of eagle3 at concurrency 4" in said.err
+    assert "+20 %" in said.out and "Worse than before by more than 5 %" in said.out
+    assert (
+        run(*after, "--baseline", "baseline", "--against", old, "--max-regression", "25%", "--out", tmp_path / "x") == 0
+    )
+
+
+def test_the_gate_minds_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = write(tmp_path / "in", ours())
+    assert run(*before, "--baseline", "baseline", "--out", tmp_path / "old") == 0
+    after = write(tmp_path / "new", ours(eagle3=Engine(failing=1.0)) | {"n-1.json": cell("ngram", 1, EAGLE, prompts=100)})
+    capsys.readouterr()
+    gate = ("--baseline", "baseline", "--against", tmp_path / "old" / "comparison.json")
+    assert run(*after, *gate, "--out", tmp_path / "out") == 3
+    assert "result of eagle3 at concurrency 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rates", [(100.0, 94.0), (100.0, 96.0)])
+def test_a_rate_gets_worse_when_it_falls(tmp_path: Path, rates: tuple[float, float]) -> None:
+    status = []
+    for rate in rates:
+        files = ours()
+        files["eagle3-1.json"]["metrics"]["output_tokens_per_s"] = rate
+        against = ("--against", tmp_path / "out" / "comparison.json") if status else ()
+        status.append(
+            run(*write(tmp_path / "in", files), "--baseline", "baseline", *against, "--out", tmp_path / "out")
+        )
+    assert status == [0, 3 if rates[1] < 95 else 0]
