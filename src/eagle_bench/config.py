@@ -152,7 +152,10 @@ class Workload(Section):
     ignore_eos: Flag = Field(False, description="answers of fixed length; the report labels it")
     request_timeout_s: Positive = 600.0
     seed: Whole = 0
-    store_text: Flag = True
+    precision: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
+        0.02, description="a cell ends after a whole round (never before the third) once its intervals are narrower"
+    )
+    store_text: Flag = Field(True, description="keep the answers' texts, for the losslessness check")
 
     def requests_at(self, concurrency: int) -> int:
         """Requests of one cell: what was asked for, never under the least that gives an answer."""
@@ -195,7 +198,6 @@ class Config(Section):
     max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
     price_per_hour: Positive | None = Field(None, description="of one endpoint, for cost per million tokens")
     slo: Slo | None = None
-    max_hours: Positive | None = Field(None, description="after which a run tears itself down")
 
     @field_validator("concurrency")
     @classmethod

@@ -13,7 +13,7 @@ from eagle_bench.results import CellResult, CellSettings
 from eagle_bench.tasks.failures import failure_of, not_measured, read_failure
 from eagle_bench.tasks.targets import target_of
 from eagle_bench.variants import VariantSpec
-from eagle_bench.workload.prompts import TOKENIZER, read_staged
+from eagle_bench.workload.prompts import MANIFEST, TOKENIZER, Manifest, read_staged
 
 
 def benchmark(
@@ -72,8 +72,9 @@ def _measured(
         request_timeout_s=load.request_timeout_s,
         max_failure_rate=limits.max_failure_rate,
         seed=load.seed,
-        shape="answers of fixed length" if load.ignore_eos else None,
+        shape=_shape(folder, load),
         store_text=load.store_text,
+        precision=load.precision,
         slo_ttft_ms=slo.ttft_ms if slo else None,
         slo_tpot_ms=slo.tpot_ms if slo else None,
     )
@@ -88,6 +89,13 @@ def _measured(
         run_id=run_id,
         on_progress=lambda progress: say(spec.id, str(progress)),
     )
+
+
+def _shape(folder: Path, load: Workload) -> str | None:
+    """The label of a workload that is not people's prompts answered to their end."""
+    staged = Manifest.model_validate_json((folder / MANIFEST).read_text(encoding="utf-8"))
+    labels = [staged.label, "answers of fixed length" if load.ignore_eos else None]
+    return ", ".join(label for label in labels if label) or None
 
 
 def _outcome(result: CellResult) -> str:
