@@ -1,0 +1,257 @@
+"""Our client beside others against the truth server, and bare sockets as the floor.
+
+    python benchmarks/side_by_side.py --out docs/side_by_side.md [--peers FOLDER] [--streams 1,8,64,256]
+
+Every client gets the same server, the same number of requests and the same concurrency, one after
+another in one session; what it reports is held against the server's own journal. `ours` and
+`vllm` (`vllm bench serve`) run in this environment. guidellm and aiperf run from virtual environments of
+their own under `--peers` (`FOLDER/guidellm`, `FOLDER/aiperf`), which `--install-peers` makes; one that is
+not there is left out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from truth_server import floor, oracle
+from truth_server.process import TruthServer
+
+TOKENS, FIRST_MS, TOKEN_MS = 48, 80.0, 10.0
+PEERS = {"guidellm": "guidellm==0.8.1", "aiperf": "aiperf==0.13.0"}
+HOLDS = 0.05
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Medians that a client reports, in milliseconds, and its output tokens per second."""
+
+    ttft_ms: float
+    tpot_ms: float
+    e2e_ms: float
+    tokens_per_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Load:
+    server: TruthServer
+    prompts: Path  # JSONL with `prompt` and `output_tokens`
+    tokenizer: Path
+    requests: int
+    streams: int
+    folder: Path
+    peers: Path
+
+
+def bare(load: Load) -> Reported:
+    texts = [json.loads(line)["prompt"] for line in load.prompts.read_text().splitlines()]
+    found = floor.run(load.server.root, texts, load.streams)
+    return Reported(
+        statistics.median(r.ttft_ms for r in found),
+        statistics.median((r.e2e_ms - r.ttft_ms) / (TOKENS - 1) for r in found),
+        statistics.median(r.e2e_ms for r in found),
+    )
+
+
+def ours(load: Load) -> Reported:
+    out = load.folder / "ours.json"
+    command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", load.server.url]
+    command += ["--concurrency", str(load.streams), "--prompts", str(load.prompts), "--rounds", "1", "--out", str(out)]
+    _run(command)
+    metrics = json.loads(out.read_text())["metrics"]
+    return Reported(
+        metrics["ttft_ms"]["p50"], metrics["tpot_ms"]["p50"], metrics["e2e_ms"]["p50"], metrics["output_tokens_per_s"]
+    )
+
+
+def vllm(load: Load) -> Reported:
+    code = (
+        "from vllm.benchmarks import serve; from vllm.utils.argparse_utils import FlexibleArgumentParser as P;"
+        "import sys; p = P(); serve.add_cli_args(p); serve.main(p.parse_args(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", code, "--backend", "openai-chat", "--base-url", load.server.root, "--endpoint"]
+    command += [
+        "/v1/chat/completions",
+        "--model",
+        "truth",
+        "--tokenizer",
+        str(load.tokenizer),
+        "--dataset-name",
+        "custom",
+    ]
+    command += ["--dataset-path", str(load.prompts), "--num-prompts", str(load.requests), "--custom-output-len", "-1"]
+    command += [
+        "--max-concurrency",
+        str(load.streams),
+        "--skip-chat-template",
+        "--disable-shuffle",
+        "--percentile-metrics",
+    ]
+    command += ["ttft,tpot,e2el", "--save-result", "--result-dir", str(load.folder), "--result-filename", "vllm.json"]
+    _run(command)
+    found = json.loads((load.folder / "vllm.json").read_text())
+    return Reported(
+        found["median_ttft_ms"], found["median_tpot_ms"], found["median_e2el_ms"], found["output_throughput"]
+    )
+
+
+def guidellm(load: Load) -> Reported:
+    out = load.folder / "guidellm.json"
+    command = [str(load.peers / "guidellm/bin/guidellm"), "benchmark", "--target", load.server.root, "--model", "truth"]
+    command += ["--processor", str(load.tokenizer), "--data", str(load.prompts), "--rate-type", "concurrent"]
+    command += ["--rate", str(load.streams), "--max-requests", str(load.requests), "--output-path", str(out)]
+    _run(command)
+    found = json.loads(out.read_text())["benchmarks"][0]["metrics"]
+
+    def median(name: str) -> float:
+        return float(found[name]["successful"]["median"])
+
+    # What it calls time_per_output_token includes TTFT; its inter-token latency is TPOT.
+    return Reported(
+        median("time_to_first_token_ms"), median("inter_token_latency_ms"), median("request_latency") * 1000
+    )
+
+
+def aiperf(load: Load) -> Reported:
+    command = [str(load.peers / "aiperf/bin/aiperf"), "profile", "--model", "truth", "--url", load.server.root]
+    command += ["--endpoint-type", "chat", "--streaming", "--tokenizer", str(load.tokenizer), "--concurrency"]
+    command += [str(load.streams), "--request-count", str(load.requests), "--artifact-dir", str(load.folder / "aiperf")]
+    command += ["--use-server-token-count"]
+    _run(command)
+    found = json.loads(next((load.folder / "aiperf").rglob("profile_export_aiperf.json")).read_text())
+    return Reported(
+        found["time_to_first_token"]["p50"], found["inter_token_latency"]["p50"], found["request_latency"]["p50"]
+    )
+
+
+CLIENTS: dict[str, Callable[[Load], Reported]] = {
+    "floor": bare,
+    "ours": ours,
+    "vllm": vllm,
+    "guidellm": guidellm,
+    "aiperf": aiperf,
+}
+
+
+def _run(command: list[str]) -> None:
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}")
+
+
+def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str, Any]:
+    """One client on one load: what it reports, and what the server knows about the same requests."""
+    requests = max(16, 3 * streams)
+    with TruthServer("role-first", tokens=TOKENS, tokens_per_chunk=k, first_ms=FIRST_MS, token_ms=TOKEN_MS) as server:
+        prompts = folder / f"{name}-{streams}-{k}.jsonl"
+        texts = [
+            f"{i} question side by side {' '.join(f'w{(i + j) % 97}' for j in range(20))}" for i in range(requests)
+        ]
+        prompts.write_text("".join(json.dumps({"prompt": t, "output_tokens": TOKENS}) + "\n" for t in texts))
+        load = Load(server, prompts, _tokenizer(folder), requests, streams, folder, peers)
+        reported = CLIENTS[name](load)
+        journal = oracle.good(server.journal())[-requests:]
+    return {
+        "client": name,
+        "streams": streams,
+        "tokens_per_chunk": k,
+        "ttft_error_ms": reported.ttft_ms - oracle.median(oracle.ttft_ms, journal),
+        "tpot_error": reported.tpot_ms / oracle.median(oracle.tpot_ms, journal) - 1,
+        "e2e_error_ms": reported.e2e_ms - oracle.median(oracle.e2e_ms, journal),
+        "tokens_per_s": reported.tokens_per_s,
+    }
+
+
+def _tokenizer(folder: Path) -> Path:
+    """A tokenizer of whole words, whose tokens are the server's."""
+    place = folder / "tokenizer"
+    place.mkdir(exist_ok=True)
+    vocabulary = {"[UNK]": 0} | {f"w{i}": i + 1 for i in range(100)}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "[UNK]"}
+    settings = {"version": "1.0", "model": model, "pre_tokenizer": {"type": "WhitespaceSplit"}, "added_tokens": []}
+    (place / "tokenizer.json").write_text(json.dumps(settings))
+    (place / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "unk_token": "[UNK]"})
+    )
+    return place
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = ["| streams | tokens/chunk | client | TTFT error, ms | TPOT error | E2E error, ms |"]
+    lines += ["| --: | --: | :-- | --: | --: | --: |"]
+    for r in rows:
+        lines.append(
+            f"| {r['streams']} | {r['tokens_per_chunk']} | {r['client']} | {r['ttft_error_ms']:+.2f} "
+            f"| {r['tpot_error']:+.2%} | {r['e2e_error_ms']:+.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def holds(rows: list[dict[str, Any]]) -> str:
+    """The highest number of streams at which each client's median TPOT and TTFT are within 5 % of the truth."""
+    lines = []
+    for name in dict.fromkeys(r["client"] for r in rows):
+        good = [
+            r["streams"]
+            for r in rows
+            if r["client"] == name and abs(r["tpot_error"]) <= HOLDS and abs(r["ttft_error_ms"]) <= HOLDS * FIRST_MS
+        ]
+        lines.append(f"- {name}: {max(good) if good else 'none'}")
+    return "\n".join(lines)
+
+
+def install(peers: Path) -> None:
+    for name, requirement in PEERS.items():
+        if not (peers / name / "bin" / name).exists():
+            subprocess.run([sys.executable, "-m", "venv", str(peers / name)], check=True)
+            subprocess.run([str(peers / name / "bin/pip"), "install", "-q", requirement], check=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--streams", default="1,8,64,256")
+    parser.add_argument("--tokens-per-chunk", default="1,3")
+    parser.add_argument("--clients", default=",".join(CLIENTS))
+    parser.add_argument("--peers", type=Path, default=Path.home() / ".cache" / "eagle-bench" / "peers")
+    parser.add_argument("--install-peers", action="store_true")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    if args.install_peers:
+        install(args.peers)
+    rows: list[dict[str, Any]] = []
+    left_out: list[str] = []
+    names = [n for n in args.clients.split(",") if n not in PEERS or (args.peers / n / "bin" / n).exists()]
+    left_out += [f"{n}: not installed" for n in args.clients.split(",") if n not in names]
+    with tempfile.TemporaryDirectory() as folder:
+        for streams in map(int, args.streams.split(",")):
+            for k in map(int, args.tokens_per_chunk.split(",")):
+                for name in names:
+                    try:
+                        rows.append(row(name, streams, k, Path(folder), args.peers))
+                    except (RuntimeError, subprocess.TimeoutExpired, OSError, LookupError, ValueError) as error:
+                        left_out.append(f"{name} at {streams} streams, {k} tokens a chunk: {error}")
+                    print(rows[-1] if rows else left_out[-1], flush=True)
+    machine = f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
+    text = f"{machine}\n\n{table(rows)}\n\nHolds within 5 % up to so many streams:\n\n{holds(rows)}\n"
+    if left_out:
+        text += "\nLeft out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"
+    print(text)
+    if args.out:
+        args.out.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
