@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import subprocess
 import sys
 import urllib.request
@@ -19,6 +20,7 @@ class TruthServer:
         arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         arguments += [f"--mode={mode}" for mode in modes]
         self._command = [sys.executable, str(SERVER), *arguments]
+        self._certificate = str(options["certificate"]) if "certificate" in options else None
         self._process: subprocess.Popen[str] | None = None
         self.root = ""
 
@@ -28,7 +30,7 @@ class TruthServer:
         line = self._process.stdout.readline()
         if not line.startswith("listening on "):
             raise RuntimeError(f"the truth server did not start: {line!r}")
-        self.root = "http://" + line.split()[-1]
+        self.root = ("https://" if self._certificate else "http://") + line.split()[-1]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,5 +57,6 @@ class TruthServer:
         return str(self.get("/token")["access_token"])
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.root + path, timeout=30) as response:
+        tls = ssl.create_default_context(cafile=self._certificate) if self._certificate else None
+        with urllib.request.urlopen(self.root + path, timeout=30, context=tls) as response:
             return json.loads(response.read())

@@ -42,6 +42,7 @@ import argparse
 import asyncio
 import json
 import secrets
+import ssl
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -386,9 +387,15 @@ class Connection(asyncio.Protocol):
             self.transport.close()
 
 
-async def serve(port: int, settings: Settings) -> None:
+async def serve(port: int, settings: Settings, certificate: str | None = None) -> None:
     truth = Truth(settings)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(truth), "127.0.0.1", port, backlog=1024)
+    tls = None
+    if certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: Connection(truth), "127.0.0.1", port, backlog=1024, ssl=tls
+    )
     print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()
 
@@ -401,6 +408,7 @@ def main() -> None:
     parser.add_argument("--first-ms", type=float, default=40.0)
     parser.add_argument("--token-ms", type=float, default=4.0)
     parser.add_argument("--only", default="", help="faults fall on requests whose last message has this text")
+    parser.add_argument("--certificate", help="PEM file with certificate and key: speak TLS")
     parser.add_argument("--mode", action="append", default=[], help="see above; may be given again")
     args = parser.parse_args()
     modes: dict[str, float | None] = {}
@@ -412,7 +420,7 @@ def main() -> None:
         sys.exit(f"unknown mode {sorted(unknown)}")
     settings = Settings(args.tokens, args.tokens_per_chunk, args.first_ms, args.token_ms, args.only, modes)
     try:
-        asyncio.run(serve(args.port, settings))
+        asyncio.run(serve(args.port, settings, args.certificate))
     except KeyboardInterrupt:
         sys.exit(0)
 
