@@ -45,8 +45,9 @@ def compare(plan: Plan, cells: Iterable[CellResult], *, resamples: int = stats.R
     views = tuple(view(grid, variant, level) for variant, level in grid.planned())
     lossless = tuple(
         found
-        for (variant, level), cell in sorted(grid.cells.items(), key=lambda item: (item[0][1], item[0][0]))
-        if variant not in (plan.baseline, plan.baseline_again)
+        for variant, level in grid.planned()
+        if (cell := grid.cells.get((variant, level))) is not None
+        and variant not in (plan.baseline, plan.baseline_again)
         and (baseline := grid.cells.get((plan.baseline, level))) is not None
         and (found := losslessness.compare_answers(baseline, cell, grid.cells.get((plan.baseline_again or "", level))))
     )
@@ -152,7 +153,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stat
     found, reasons = verdict.judge(tpot), []
     pairs = ratio.pairs if ratio else 0
     short = [
-        f"{cell.variant} at concurrency {concurrency} has {cell.counts.completed} of at least {needed} requests"
+        f"{cell.variant} has {cell.counts.completed} of the {needed} requests that concurrency {concurrency} needs"
         for cell in cells
         if cell.counts.completed < (needed := least_requests(concurrency))
     ]
@@ -183,13 +184,12 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stat
 
 def _incomparable(baseline: CellResult, variant: CellResult) -> list[str]:
     """Why two good cells still can't be compared: other prompts, or tokens counted otherwise."""
-    at = f"at concurrency {baseline.concurrency}"
     reasons = []
     if baseline.prompts and variant.prompts and baseline.prompts.sha256 != variant.prompts.sha256:
-        reasons.append(f"{baseline.variant} and {variant.variant} got different prompts {at}")
+        reasons.append(f"{baseline.variant} and {variant.variant} got different prompts")
     if baseline.token_source and variant.token_source and baseline.token_source != variant.token_source:
         reasons.append(
-            f"tokens {at} come from the server's usage in one variant and from the tokenizer in the other "
+            f"tokens come from the server's usage in one variant and from the tokenizer in the other "
             f"({baseline.variant}: {baseline.token_source}, {variant.variant}: {variant.token_source})"
         )
     return reasons

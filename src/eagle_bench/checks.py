@@ -14,7 +14,7 @@ from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
 from eagle_bench.losslessness import excess
 from eagle_bench.results import CellResult
-from eagle_bench.units import conjunction, count, levels, milliseconds, percent, significant, times
+from eagle_bench.units import count, levels, milliseconds, percent, significant, times
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
@@ -248,7 +248,7 @@ def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterato
                 and interval.family_high < 1
             }
             if worse:
-                spread = conjunction(sorted({times(min(worse.values())), times(max(worse.values()))}))
+                spread = " to ".join(sorted({times(min(worse.values())), times(max(worse.values()))}))
                 text = (
                     f"{name} is worse than the baseline's at concurrency {levels(list(worse))} ({spread}) although output "
                     "tokens come faster: weigh what your users feel."

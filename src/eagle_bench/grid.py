@@ -43,20 +43,19 @@ class Grid:
     def problem(self, variant: str, level: int) -> str | None:
         """Why a cell can't be part of a verdict, in words; None where it can."""
         if (variant, level) in self.twice:
-            return f"{variant} at concurrency {level} came in more than once, and none of them is guessed to be the right one"
+            return f"{variant} came in more than once, and none of its results is guessed to be the right one"
         cell = self.cells.get((variant, level))
         if cell is None:
-            return f"{variant} has no result at concurrency {level}"
+            return f"{variant} has no result"
         if cell.failure is not None:
-            stage = cell.failure.stage.replace("_", " ")
-            return f"{variant} at concurrency {level}: {stage} failed: {cell.failure.message}"
+            return f"{variant}: {cell.failure.stage.replace('_', ' ')} failed: {cell.failure.message}"
         counts = cell.counts
         if counts.completed == 0 or cell.metrics is None:
-            return f"{variant} at concurrency {level}: none of {count(counts.requested, 'request')} was answered{_cause(cell)}"
+            return f"{variant}: none of {count(counts.requested, 'request')} was answered{_cause(cell)}"
         rate = counts.failed / counts.requested if counts.requested else 0.0
         if rate > self.plan.max_failure_rate:
             return (
-                f"{variant} at concurrency {level}: {counts.failed} of {count(counts.requested, 'request')} failed "
+                f"{variant}: {counts.failed} of {count(counts.requested, 'request')} failed "
                 f"({percent(rate)}; {percent(self.plan.max_failure_rate)} are allowed){_cause(cell)}"
             )
         return None
@@ -69,4 +68,4 @@ def _cause(cell: CellResult) -> str:
         return ""
     names = [f"{error.kind} {error.status}" if error.status else error.kind for error in errors]
     most = max(sorted(set(names)), key=names.count)
-    return f", mostly with “{most}”"
+    return f": {'mostly ' if len(set(names)) > 1 else ''}{most}"

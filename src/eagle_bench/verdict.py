@@ -177,5 +177,4 @@ def _unbounded(level: LevelComparison) -> bool:
 
 def _invalid(group: list[LevelComparison]) -> str:
     reasons = list(dict.fromkeys(level.reasons[0] for level in group))
-    more = f" (and {len(reasons) - 1} more)" if len(reasons) > 1 else ""
-    return f"no valid result at {_at(group)}: {reasons[0]}{more}"
+    return f"no valid result at {_at(group)}: {'; '.join(reasons)}"

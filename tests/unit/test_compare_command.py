@@ -232,7 +232,9 @@ def test_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_gate_minds_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = write(tmp_path / "in", ours())
     assert run(*before, "--baseline", "baseline", "--out", tmp_path / "old") == 0
-    after = write(tmp_path / "new", ours(eagle3=Engine(failing=1.0)) | {"n-1.json": cell("ngram", 1, EAGLE, prompts=100)})
+    after = write(
+        tmp_path / "new", ours(eagle3=Engine(failing=1.0)) | {"n-1.json": cell("ngram", 1, EAGLE, prompts=100)}
+    )
     capsys.readouterr()
     gate = ("--baseline", "baseline", "--against", tmp_path / "old" / "comparison.json")
     assert run(*after, *gate, "--out", tmp_path / "out") == 3

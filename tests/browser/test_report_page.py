@@ -1,0 +1,88 @@
+"""The report in a real browser: offline and without scripts, on a phone, in the dark, for a screen reader."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from chromium import Page, browser
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "report"
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+PAGES = sorted(GOLDEN.glob("*.html"))
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with browser() as opened:
+        yield opened
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) == 5
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+def test_it_is_complete_offline_without_scripts(page: Page, file: Path) -> None:
+    page.open(file, scripts=False)
+    assert page.requests() == [file.as_uri()]
+    assert page.complaints() == []
+    assert page.size()[1] > 900
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+def test_nothing_overflows(page: Page, file: Path, width: int) -> None:
+    page.open(file, width=width, height=800, scripts=False)
+    assert page.size()[0] <= width
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+def test_axe_finds_nothing(page: Page, file: Path, dark: bool) -> None:
+    assert AXE.is_file(), "the accessibility checker is missing: `npm ci --prefix tests/browser`"
+    page.open(file, dark=dark)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate(
+        "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 120))]))"
+    )
+    assert found == []
+
+
+def test_the_answer_and_its_picture_are_on_the_first_screen(page: Page) -> None:
+    page.open(GOLDEN / "six_levels_three_variants.html", width=1280, height=900)
+    bottoms = page.evaluate(
+        "[...document.querySelectorAll('h1, .first figure, .facts')].slice(0, 3).map(e => e.getBoundingClientRect().bottom)"
+    )
+    assert max(bottoms) <= 900
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_pictures_take_the_colours_of_the_page(page: Page, dark: bool) -> None:
+    """Text of a chart has the colour of the page's text, in light and in dark."""
+    page.open(GOLDEN / "one_level.html", dark=dark)
+    colours = page.evaluate(
+        "[getComputedStyle(document.querySelector('svg text')).fill, getComputedStyle(document.body).color]"
+    )
+    assert colours[0] == colours[1]
+
+
+def test_tables_can_be_scrolled_by_keyboard(page: Page) -> None:
+    page.open(GOLDEN / "six_levels_three_variants.html", width=360, height=800)
+    inside = page.evaluate(
+        "[...document.querySelectorAll('table')].every(t => t.closest('.scroll[tabindex=\"0\"]'))"
+        " && [...document.querySelectorAll('.scroll')].some(e => e.scrollWidth > e.clientWidth)"
+    )
+    assert inside is True
+
+
+def test_scripts_in_texts_do_not_run(page: Page) -> None:
+    page.open(GOLDEN / "hostile.html")
+    page.evaluate("window.alert = () => { window.ran = true }")
+    assert page.evaluate("document.images.length + document.scripts.length") == 0
+    assert not any(event["method"] == "Page.javascriptDialogOpening" for event in page.events)
