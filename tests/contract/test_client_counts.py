@@ -171,3 +171,14 @@ def test_a_cell_that_knows_enough_ends_after_a_whole_round_and_says_what_it_save
     assert {r.round for r in found.requests} == set(range(6 - found.saving.rounds))
     assert found.counts.requested >= 50
     assert found.counts.failed == 0
+
+
+def test_a_cell_that_can_give_no_answer_is_ended_and_says_so() -> None:
+    with TruthServer("hang:1", only=MARK, tokens=8, first_ms=1, token_ms=0.2) as server:
+        found = cell(server, concurrency=1, count=60, timeout_s=1.0)
+        journal = server.journal(MARK)
+    assert found.metrics is None
+    assert 4 <= found.counts.requested == found.counts.failed == len(journal) < 60
+    assert found.failure is not None
+    assert found.failure.kind == "timeout"
+    assert any(warning.startswith("stopped-early") for warning in found.warnings)
