@@ -52,16 +52,16 @@ $(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requi
 	@$(PY) src/eagle_bench/builtin/install_torch.py $(PY)
 	@echo "2/4 vLLM $(VLLM), the client without kernels"
 	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
-	@$(PIP) install --quiet --progress-bar off --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
+	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
 	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash"
-	@$(PIP) install --quiet --progress-bar off --no-deps --require-hashes -r containers/bench/requirements.txt
+	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps --require-hashes -r containers/bench/requirements.txt
 	@touch $@
 
 $(VENV)/installed: $(VENV)/packages pyproject.toml
 	@echo "4/4 eagle-bench"
-	@$(PIP) install --quiet --progress-bar off --no-deps -e .
+	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps -e .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed tests/requirements.txt
-	@$(PIP) install --quiet --progress-bar off --no-deps --require-hashes -r tests/requirements.txt
+	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps --require-hashes -r tests/requirements.txt
 	@touch $@

@@ -19,6 +19,7 @@ COMMANDS = {
     "submit": "Submit the pipeline to Vertex AI.",
     "bench": "Measure one endpoint at one concurrency.",
     "compare": "Compare saved results and write a report.",
+    "cleanup": "Find and delete endpoints and models that runs left.",
 }
 
 

@@ -108,7 +108,17 @@ def _install(python: Path, say: Say) -> None:
     wanted = len(re.findall(r"^[\w.-]+==", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE))
     say(f"installing {wanted} packages, pinned by hash")
     # --no-deps: the list is whole, and leaves out what vLLM only needs for images, sound and GPUs.
-    command = [str(python), "-m", "pip", "install", "--no-deps", "--require-hashes", "--progress-bar", "off"]
+    command = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--require-hashes",
+        "--no-compile",
+        "--progress-bar",
+        "off",
+    ]
     seen, told = 0, time.monotonic()
     words: list[str] = []
     with subprocess.Popen(

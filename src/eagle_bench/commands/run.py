@@ -74,9 +74,10 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
     print_comparison(gathered.answer, Console())
     click.echo(f"\nreport:  {folder / 'report.html'}\nresults: {folder / 'comparison.json'}, {folder / 'results'}/")
     for cell in gathered.answer.cells:
-        if cell.metrics is None:
-            why = cell.failure.message if cell.failure else "no request succeeded"
-            click.echo(f"failed: {cell.variant} at concurrency {cell.concurrency}: {why}", err=True)
+        if cell.failure or cell.counts.failed:
+            why = cell.failure.message if cell.failure else "the report shows what the server said"
+            share = f"{cell.counts.failed} of {cell.counts.requested} requests failed"
+            click.echo(f"{cell.variant} at concurrency {cell.concurrency}: {share}: {why}", err=True)
     if ended.state == "CANCELLED":
         click.echo(f"interrupted; {kept} and kept; nothing is left running.", err=True)
         return INTERRUPTED
