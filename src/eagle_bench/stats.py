@@ -30,7 +30,7 @@ RESAMPLES = 10_000
 CONFIDENCE = 0.95
 MIN_PAIRS = 8
 """Fewest pairs with an interval: below, even the widest interval that the data can give covers too little."""
-DRIFT = {2: 0.5}
+DRIFT = {2: 0.35}
 DRIFT_OTHERWISE = 0.85
 """Share of the prompts' variance above which the rounds decide; it balances coverage without and with drift."""
 
@@ -107,14 +107,14 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
     """The levels of one variant as ratios, with bounds for each alone and for all of them at once.
 
     The bounds for all are the widest of three: the prompts' percentiles and Student's interval over the rounds,
-    both with Šidák's correction, the latter with the spread of the rounds pooled over the levels; and the
+    both with Šidák's correction, the latter with the variance that drift adds pooled over the levels; and the
     level's own interval. They decide verdicts, so they are never the lucky ones.
     """
     known = [draws for draws in levels if draws is not None and draws.pairs >= draws.least]
     alpha = 1 - CONFIDENCE ** (1 / max(1, len(known)))
-    excesses = [(draws.excess, draws.by_round.size - 1) for draws in known if math.isfinite(draws.excess)]
-    freedom = sum(df for _, df in excesses)
-    pooled = sum(excess * df for excess, df in excesses) / freedom if freedom else 0.0
+    drifts = [(d.round_variance - d.prompt_variance, d.by_round.size - 1) for d in known if d.by_round.size > 1]
+    freedom = sum(df for _, df in drifts)
+    drift = sum(variance * df for variance, df in drifts) / freedom if freedom else 0.0
 
     def both(draws: Draws | None) -> Ratio | None:
         if draws is None:
@@ -125,7 +125,7 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
             return Ratio(estimate, pairs=draws.pairs)
         low, high = _percentiles(draws, alpha)
         if freedom:
-            half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(pooled * draws.prompt_variance)
+            half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(max(0.0, draws.prompt_variance + drift))
             low, high = min(low, draws.estimate - half), max(high, draws.estimate + half)
         family = min(low, own[0]), max(high, own[1])
         return Ratio(

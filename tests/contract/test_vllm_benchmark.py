@@ -16,7 +16,7 @@ import pytest
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics
-from eagle_bench.results import RequestRecord
+from eagle_bench.results import Counts, RequestRecord
 
 ROOT = Path(__file__).parents[2]
 
@@ -89,6 +89,9 @@ def test_vllms_medians_are_ours_for_the_same_records(capsys: pytest.CaptureFixtu
     assert result.median_tpot_ms == pytest.approx(ours.tpot_ms.p50)
     assert result.median_e2el_ms == pytest.approx(ours.e2e_ms.p50)
     assert (result.completed, result.failed) == (21, 2)
+    assert result.agrees(Counts(completed=21), ours)
+    assert not result.agrees(Counts(completed=20), ours)
+    assert not result.agrees(Counts(completed=21), ours.model_copy(update={"ttft_ms": ours.e2e_ms}))
     assert capsys.readouterr().out == ""  # standard output is the caller's
 
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import yaml
-from leftover_processes import nothing_left
 
 import eagle_bench
+from leftover_processes import nothing_left
 
 EXAMPLE = Path(eagle_bench.__file__).parent / "builtin" / "example.yaml"
 

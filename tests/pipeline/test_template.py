@@ -39,8 +39,7 @@ def spec(template):
 def tasks(node):
     """Every task of the template, with its name."""
     if isinstance(node, dict):
-        for name, task in node.get("dag", {}).get("tasks", {}).items():
-            yield name, task
+        yield from node.get("dag", {}).get("tasks", {}).items()
         for value in node.values():
             yield from tasks(value)
 

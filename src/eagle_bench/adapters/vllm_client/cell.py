@@ -185,9 +185,11 @@ class Cell:
             )
             now = self._round(settings, probed, tokens, watch)
             async with self._ticker():
-                await now.run(prompts, self.concurrency)
+                theirs = await now.run(prompts, self.concurrency)
             outcomes = now.outcomes(number, origin_s)
             of_round = [outcome.record for outcome in outcomes]
+            if not theirs.agrees(counts(of_round), cell_metrics(of_round, [])):
+                self._warn("vllm-disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
             records += of_round
             speculation += [outcome.speculation for outcome in outcomes if outcome.speculation]
             self._ended = Tally(

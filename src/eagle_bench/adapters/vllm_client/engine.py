@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +12,7 @@ from importlib import metadata
 from typing import Any
 
 from eagle_bench.errors import InputError
+from eagle_bench.results import CellMetrics, Counts
 
 VLLM_VERSION = "0.33.0"
 BACKEND = "eagle-bench"
@@ -43,6 +45,13 @@ class EngineResult:
     median_ttft_ms: float
     median_tpot_ms: float
     median_e2el_ms: float
+
+    def agrees(self, count: Counts, ours: CellMetrics | None) -> bool:
+        """Whether vLLM counted and timed the same as our records say."""
+        if self.completed != count.completed:
+            return False
+        pairs = [(self.median_ttft_ms, ours.ttft_ms.p50), (self.median_e2el_ms, ours.e2e_ms.p50)] if ours else []
+        return all(math.isclose(theirs, mine, rel_tol=1e-6) for theirs, mine in pairs)
 
 
 class _Counted:
