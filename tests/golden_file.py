@@ -16,4 +16,6 @@ def check(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8")
         raise AssertionError(f"{path} was written; look at the difference, then run the tests without UPDATE_GOLDEN")
     assert path.is_file(), f"{path} is missing: `make golden` writes it"
-    assert text == path.read_text(encoding="utf-8"), f"differs from {path}; if it should, `make golden` writes it afresh"
+    assert text == path.read_text(encoding="utf-8"), (
+        f"differs from {path}; if it should, `make golden` writes it afresh"
+    )
