@@ -50,8 +50,8 @@ class EngineResult:
         """Whether vLLM counted and timed the same as our records say."""
         if self.completed != count.completed:
             return False
-        pairs = [(self.median_ttft_ms, ours.ttft_ms.p50), (self.median_e2el_ms, ours.e2e_ms.p50)] if ours else []
-        return all(math.isclose(theirs, mine, rel_tol=1e-6) for theirs, mine in pairs)
+        pairs = [(self.median_ttft_ms, ours.ttft_ms), (self.median_e2el_ms, ours.e2e_ms)] if ours else []
+        return all(mine is None or math.isclose(theirs, mine.p50, rel_tol=1e-6) for theirs, mine in pairs)
 
 
 class _Counted:
