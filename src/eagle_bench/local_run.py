@@ -58,7 +58,7 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
             say("interrupted: cancelling the run and giving everything back")
             state = _cancel(config, name, run_id, say)
         assert config.pipeline_root
-        artifacts = server.bucket_folder(config.pipeline_root)
+        artifacts = server.artifacts_folder(config.pipeline_root, run_id)
         plan = plan_of(
             resolve(config),
             config.concurrency,

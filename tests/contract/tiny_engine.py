@@ -22,6 +22,7 @@ FLAGS = dict(flag.lstrip("-").partition("=")[::2] for flag in sys.argv[3:])
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def log_message(self, format, *args):
         print(format % args, flush=True)

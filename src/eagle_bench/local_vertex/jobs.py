@@ -133,7 +133,7 @@ class Jobs:
                 "job_id": job_id,
                 "pipeline_spec": job.request["pipelineSpec"],
                 "parameters": job.request.get("runtimeConfig", {}).get("parameterValues", {}),
-                "pipeline_root": str(root),
+                "pipeline_root": str(root / str(self._settings.project_number) / job_id),  # as Vertex AI lays it out
             }
             (job.folder / "job.json").write_text(json.dumps(order))
             job.process = await KeptProcess.start(

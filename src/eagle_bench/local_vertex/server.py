@@ -71,6 +71,10 @@ class LocalVertex:
         """Where the objects of a gs:// folder lie."""
         return self.settings.state_dir / "buckets" / address.removeprefix("gs://")
 
+    def artifacts_folder(self, pipeline_root: str, job_id: str) -> Path:
+        """Where the artifacts of one job lie: `ROOT/PROJECT_NUMBER/JOB_ID`, as on Vertex AI."""
+        return self.bucket_folder(pipeline_root) / str(self.settings.project_number) / job_id
+
     def start(self) -> None:
         """Start it and wait until it listens.
 
