@@ -22,7 +22,7 @@ run: install  ## the built-in example on this machine: OUT=DIR for its results
 test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier takes some minutes
 	$(PYTEST) tests/contract tests/pipeline tests/docs tests/packaging tests/e2e
 
-test-browser: $(VENV)/tested  ## the report in headless Chromium (needs chromium and chromedriver)
+test-browser: $(VENV)/tested tests/browser/node_modules  ## the report in headless Chromium (needs chromium and npm)
 	$(PYTEST) tests/browser
 
 check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
@@ -34,6 +34,9 @@ check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
 golden: $(VENV)/tested  ## write the golden files afresh; the run fails, so that nobody takes it for a test
 	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests
 
+coverage-table: $(VENV)/tested  ## the table of docs/method.md: how often intervals hold the truth; some minutes
+	$(PY) tests/coverage_table.py --write docs/method.md
+
 lock:  ## the pinned and hashed package lists, from their .in files (needs uv)
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 containers/bench/requirements.in -o containers/bench/requirements.txt
 	uv pip compile -q --generate-hashes --python-version 3.11 containers/bench/build-requirements.in -o containers/bench/build-requirements.txt
@@ -42,6 +45,11 @@ lock:  ## the pinned and hashed package lists, from their .in files (needs uv)
 
 clean:  ## the environment and what tools left
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The accessibility checker, pinned and hashed.
+tests/browser/node_modules: tests/browser/package-lock.json
+	npm ci --silent --no-audit --no-fund --prefix tests/browser
+	@touch $@
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -107,14 +107,15 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
     """The levels of one variant as ratios, with bounds for each alone and for all of them at once.
 
     The bounds for all are the widest of three: the prompts' percentiles and Student's interval over the rounds,
-    both with Šidák's correction, the latter with the variance that drift adds pooled over the levels; and the
-    level's own interval. They decide verdicts, so they are never the lucky ones.
+    both with Šidák's correction, the latter with the variance that drift adds pooled over the levels and the
+    prompts' never below the levels' mean; and the level's own interval. They decide verdicts, so they are never the lucky ones.
     """
     known = [draws for draws in levels if draws is not None and draws.pairs >= draws.least]
     alpha = 1 - CONFIDENCE ** (1 / max(1, len(known)))
     drifts = [(d.round_variance - d.prompt_variance, d.by_round.size - 1) for d in known if d.by_round.size > 1]
     freedom = sum(df for _, df in drifts)
     drift = sum(variance * df for variance, df in drifts) / freedom if freedom else 0.0
+    usual = sum(draws.prompt_variance for draws in known) / max(1, len(known))
 
     def both(draws: Draws | None) -> Ratio | None:
         if draws is None:
@@ -125,7 +126,7 @@ def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
             return Ratio(estimate, pairs=draws.pairs)
         low, high = _percentiles(draws, alpha)
         if freedom:
-            half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(max(0.0, draws.prompt_variance + drift))
+            half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(max(0.0, max(usual, draws.prompt_variance) + drift))
             low, high = min(low, draws.estimate - half), max(high, draws.estimate + half)
         family = min(low, own[0]), max(high, own[1])
         return Ratio(
@@ -164,10 +165,12 @@ class Resamples:
         estimate = _log_ratio(float(np.median(top[paired])), float(np.median(bottom[paired])))
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(self._medians(top, paired)) - np.log(self._medians(bottom, paired))
-        centre = _log_ratio(smoothed_median(top[paired]), smoothed_median(bottom[paired]))
-        by_round = [
-            _log_ratio(smoothed_median(top[rows]), smoothed_median(bottom[rows])) for rows in self._rounds(paired)
-        ]
+        band = _band(int(paired.sum()))
+
+        def ratio(rows: NDArray[np.bool_]) -> float:
+            return _log_ratio(smoothed_median(top[rows], band), smoothed_median(bottom[rows], band))
+
+        centre, by_round = ratio(paired), [ratio(rows) for rows in self._rounds(paired)]
         return _draws(estimate, values - centre + estimate, by_round, paired)
 
     def rate_ratio(
@@ -225,13 +228,12 @@ class Resamples:
         return _band_mean(values[order[first:last]], running, total * (half - band), total * (half + band))
 
 
-def smoothed_median(values: Floats) -> float:
-    """Mean of the quantiles in a narrow band around one half.
+def smoothed_median(values: Floats, band: np.float32) -> float:
+    """Mean of the quantiles within `band` of one half.
 
     The median of a resample jumps from one measured value to the next, which makes intervals a third too wide
     where values are few; this one does not.
     """
-    band = _band(values.size)
     running = np.arange(1, values.size + 1, dtype=np.float32)[:, None]
     total, half = np.array([values.size], dtype=np.float32), np.float32(0.5)
     [found] = _band_mean(np.sort(values), running, total * (half - band), total * (half + band))

@@ -160,7 +160,11 @@ def test_a_smoothed_median_lies_between_the_neighbours_of_the_median(values: lis
     reach = math.ceil(0.7 * math.sqrt(len(values))) + 1
     middle = len(values) // 2
     low, high = ordered[max(0, middle - reach)], ordered[min(len(values) - 1, middle + reach)]
-    assert low * (1 - 1e-5) <= smoothed_median(np.array(values)) <= high * (1 + 1e-5)
+    assert (
+        low * (1 - 1e-5)
+        <= smoothed_median(np.array(values), np.float32(0.7 / math.sqrt(len(values))))
+        <= high * (1 + 1e-5)
+    )
 
 
 def test_the_same_seed_gives_the_same_draws_and_another_one_others() -> None:
