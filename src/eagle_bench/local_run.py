@@ -46,7 +46,7 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
     digest = compile_template(template)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
-    environment = {"machine": _machine(), "sharing": _sharing(settings)}
+    environment = {"machine": _machine()}
     with LocalVertex(settings) as server:
         os.environ.update(server.environment)
         job = pipeline_jobs.prepare(config, template, run_id, environment)
@@ -130,9 +130,3 @@ def _machine() -> str:
     cores = len(os.sched_getaffinity(0))
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return f"{cores} CPU cores, {memory_gb:.0f} GB memory, {os.uname().sysname} {os.uname().machine}"
-
-
-def _sharing(settings: Settings) -> str:
-    if settings.slots == 1:
-        return "one machine: the variants were deployed and measured one after another"
-    return f"one machine with {settings.slots} slots: the variants took turns level by level"

@@ -78,7 +78,7 @@ def _measured(
         slo_ttft_ms=slo.ttft_ms if slo else None,
         slo_tpot_ms=slo.tpot_ms if slo else None,
     )
-    return measure(
+    measured_cell = measure(
         target_of(spec, endpoint),
         warmup,
         measured,
@@ -89,6 +89,9 @@ def _measured(
         run_id=run_id,
         on_progress=lambda progress: say(spec.id, str(progress)),
     )
+    machines = endpoint.metadata.get("machines")
+    known = {**measured_cell.environment, **({"machines": machines} if machines else {})}
+    return measured_cell.model_copy(update={"environment": known})
 
 
 def _shape(folder: Path, load: Workload) -> str | None:

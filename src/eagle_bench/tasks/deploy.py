@@ -14,6 +14,11 @@ from eagle_bench.tasks.failures import failure_of, write_failure
 from eagle_bench.variants import VariantSpec
 
 PROGRESS_EVERY_S = 15.0
+MACHINES = {
+    "own": "each variant has machines of its own",
+    "one-at-a-time": "one machine: the variants are deployed and measured one after another",
+    "turns": "one machine: the variants are deployed together and take turns",
+}
 
 
 def deploy(
@@ -75,6 +80,7 @@ def _now_and_then(variant: str) -> Callable[[str], None]:
 def _fill(endpoint: Any, name: str) -> None:
     endpoint.uri = _uri(name)
     endpoint.metadata["resourceName"] = name
+    endpoint.metadata["machines"] = MACHINES[vertex.machine_sharing(name)]
 
 
 def _uri(resource: str) -> str:
