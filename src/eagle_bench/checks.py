@@ -215,7 +215,7 @@ def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Wa
         if cell is None or cell.acceptance is None or tpot is None:
             continue
         ceiling = cell.acceptance.length
-        if (tpot.low or tpot.estimate) > ceiling * _IMPOSSIBLE_MARGIN:
+        if tpot.estimate > ceiling * _IMPOSSIBLE_MARGIN and (tpot.low is None or tpot.low > ceiling):
             text = (
                 f"a speed-up of {times(tpot.estimate)} is more than the acceptance length of {significant(ceiling)} allows. "
                 "Something else differs: look for a prefix cache, another batch limit, or another machine."

@@ -22,6 +22,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from eagle_bench.quantiles import t_quantile
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -40,8 +42,7 @@ SMOOTHING = 0.7
 MIN_PAIRS_OF_RATES = 20
 """The same for ratios of sums: a few long answers weigh more in them."""
 
-_CHUNK = 1024
-_LN_MAX_DF = 400
+_CHUNK = 1000
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ class Resamples:
             return None
         estimate = _log_ratio(float(np.median(top[paired])), float(np.median(bottom[paired])))
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.log(self._medians(top, paired)) - np.log(self._medians(bottom, paired))
+            above, below = self._medians(paired, top, bottom)
+            values = np.log(above) - np.log(below)
         band = _band(int(paired.sum()))
 
         def ratio(rows: NDArray[np.bool_]) -> float:
@@ -209,23 +211,33 @@ class Resamples:
             if mine.any():
                 yield mine
 
-    def _medians(self, values: Floats, rows: NDArray[np.bool_]) -> Floats:
-        """Smoothed median of each resample, shape (resamples,), without sorting one.
+    def _medians(self, rows: NDArray[np.bool_], *sides: Floats) -> Iterator[Floats]:
+        """Smoothed median of each resample for each side, shape (resamples,), without sorting one.
 
-        The rows are sorted once; the band around one half lies within 3 √rows of the middle (six standard
+        A side's rows are sorted once; the band around one half lies within 3 √rows of the middle (six standard
         deviations) in all resamples, and only this window is added up.
         """
-        order = np.flatnonzero(rows)[np.argsort(values[rows], kind="stable")]
-        size, band, half = order.size, _band(order.size), np.float32(0.5)
+        places = np.flatnonzero(rows)
+        size, band, half = places.size, _band(places.size), np.float32(0.5)
         reach = math.ceil((3 + SMOOTHING) * math.sqrt(size)) + 2
         first, last = max(0, size // 2 - reach), min(size, size // 2 + reach + 1)
-        masks = np.zeros((2, rows.size), dtype=np.float32)  # rows that count at all, rows below the window
-        masks[0, order] = masks[1, order[:first]] = 1
-        total, before = masks @ self._weights
-        running = self._weights[order[first:last]]
-        np.cumsum(running, axis=0, out=running)
-        running += before
-        return _band_mean(values[order[first:last]], running, total * (half - band), total * (half + band))
+        orders = [places[np.argsort(side[places], kind="stable")] for side in sides]
+        masks = np.zeros((1 + len(sides), rows.size), dtype=np.float32)  # all rows, then those below each window
+        masks[0, places] = 1
+        for mask, order in zip(masks[1:], orders, strict=True):
+            mask[order[:first]] = 1
+        total, *below = masks @ self._weights
+        for side, order, before in zip(sides, orders, below, strict=True):
+            window = order[first:last]
+            medians = np.empty(self.count)
+            for start in range(0, self.count, _CHUNK):  # as much as the processor's cache holds
+                part = slice(start, start + _CHUNK)
+                running = self._weights[window, part]
+                running[0] += before[part]
+                np.cumsum(running, axis=0, out=running)
+                low, high = total[part] * (half - band), total[part] * (half + band)
+                medians[part] = _band_mean(side[window], running, low, high)
+            yield medians
 
 
 def smoothed_median(values: Floats, band: np.float32) -> float:
@@ -253,8 +265,9 @@ def _band_mean(ordered: Floats, running: Singles, low: Singles, high: Singles) -
         running: the weights of each resample up to and with each row, shape (rows, resamples); overwritten.
     """
     np.clip(running, low, high, out=running)
+    np.subtract(high, running, out=running)
     # Σ value × (its share of the band), summed by parts: each step between values counts with the band above it.
-    above = np.diff(ordered).astype(np.float32) @ (high - running[:-1])
+    above = np.diff(ordered).astype(np.float32) @ running[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(ordered[0] + above / (high - low), dtype=np.float64)
 
@@ -278,56 +291,6 @@ def _draws(
         return None
     rounds = np.array([value for value in by_round if math.isfinite(value)])
     return Draws(estimate, values[np.isfinite(values)], rounds, int(paired.sum()), least)
-
-
-def median_interval(values: Floats, alpha: float = 1 - CONFIDENCE) -> tuple[float, float] | None:
-    """Bounds of a median from order statistics (exact, no distribution assumed); None with too few values."""
-    size = values.size
-    below, term = 0.0, 0.5**size if size < 1000 else 0.0
-    if size >= 1000:  # the binomial's normal limit, exact to the rank here
-        rank = math.floor(size / 2 - NormalDist().inv_cdf(1 - alpha / 2) * math.sqrt(size) / 2)
-    else:
-        rank = 0
-        while below + term <= alpha / 2:
-            below += term
-            rank += 1
-            term *= (size - rank + 1) / rank
-    if rank < 1:
-        return None
-    ordered = np.sort(values)
-    return float(ordered[rank - 1]), float(ordered[size - rank])
-
-
-def t_quantile(probability: float, freedom: int) -> float:
-    """Quantile of Student's t for whole degrees of freedom, probability > 1/2 (Abramowitz & Stegun 26.7.3–4)."""
-    if freedom > _LN_MAX_DF:
-        return NormalDist().inv_cdf(probability)
-    low, high = 0.0, 1.0
-    while _t_central(high, freedom) < 2 * probability - 1:
-        high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if _t_central(middle, freedom) < 2 * probability - 1:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-def _t_central(t: float, freedom: int) -> float:
-    """Probability that |T| < t."""
-    angle = math.atan(t / math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2
-    term, total = (cosine if odd else 1.0), 0.0
-    for k in range(2 + odd, freedom + 1, 2):
-        total += term
-        term *= cosine * cosine * (k - 1) / k
-    if odd:
-        return 2 / math.pi * (angle + sine * total)
-    return sine * total
 
 
 def _percentiles(draws: Draws, alpha: float) -> tuple[float, float]:

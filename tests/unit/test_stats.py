@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from coverage_table import coverage, wrong
-from eagle_bench.stats import MIN_PAIRS, Draws, Resamples, median_interval, ratios, smoothed_median, t_quantile
+from eagle_bench.quantiles import median_interval, t_quantile
+from eagle_bench.stats import MIN_PAIRS, Draws, Resamples, ratios, smoothed_median
 from regimes import WORLDS, World, experiment
 
 ONE_ROUND = np.zeros(400, dtype=np.int64)
