@@ -1,6 +1,6 @@
 """Write and read a head as the checkpoint that vLLM loads with `--speculative-config '{"method": "eagle3", …}'`.
 
-    model.safetensors   the parameters in bfloat16, d2t (int64: target id - draft id) and t2d (bool: is it in the draft vocabulary)
+    model.safetensors   the parameters in bfloat16 (MLP and lm_head: float8_e4m3fn), d2t (int64: target id - draft id) and t2d (bool: is it in the draft vocabulary)
     config.json         the shapes, and which of the target's hidden states the head reads
     PROVENANCE.json     what it was made from: hashes, recipe, figures
 
@@ -52,15 +52,19 @@ def config_of(shape: HeadShape) -> dict[str, Any]:
     }
 
 
+def stored_type(name: str, value: torch.Tensor) -> torch.dtype:
+    """bfloat16 for weights, but eight bits for the large ones that bear it; vLLM's loader casts both to the engine's type."""
+    if not value.is_floating_point():
+        return value.dtype
+    return torch.float8_e4m3fn if "mlp" in name or "lm_head" in name else torch.bfloat16
+
+
 def save(head: Eagle3Head, folder: Path) -> None:
     """Write model.safetensors and config.json into `folder`."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    tensors = {
-        name: (value.to(torch.bfloat16) if value.is_floating_point() else value).contiguous()
-        for name, value in head.state_dict().items()
-    }
+    tensors = {name: value.to(stored_type(name, value)).contiguous() for name, value in head.state_dict().items()}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps(config_of(head.shape), indent=2) + "\n")
 

@@ -22,9 +22,10 @@ from . import export
 from .evaluate import acceptance, table, without
 from .head import Eagle3Head
 from .states import StateFile, Target, read_conversations
-from .train import Recipe, frequent_tokens, initialise, train
+from .train import Recipe, covered, frequent_tokens, initialise, train, with_vocabulary
 
 SCRIPT_VERSION = "1"
+LEARNT_VOCABULARY = 4096  # the loss is over these; the draft vocabulary may be wider, as lm_head is the target's own
 
 
 class Log:
@@ -58,7 +59,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="folder for data, states, checkpoint and log")
     parser.add_argument("--out", type=Path, required=True, help="folder of the head")
     parser.add_argument("--tokens", type=int, default=400_000, help="answer tokens to distil")
-    parser.add_argument("--draft-vocabulary", type=int, default=4096)
+    parser.add_argument("--draft-vocabulary", type=int, default=12_000)
     parser.add_argument(
         "--aux-layers", type=int, nargs=3, default=None, help="default: 2, n/2, n-3 of the target's n layers"
     )
@@ -87,7 +88,7 @@ def main() -> None:
     target = Target(args.target)
     layers = target.config.num_hidden_layers
     first, second, third = args.aux_layers or (2, layers // 2, layers - 3)
-    head = Eagle3Head(target.head_shape(args.draft_vocabulary, (first, second, third)))
+    head = Eagle3Head(target.head_shape(LEARNT_VOCABULARY, (first, second, third)))
 
     stored, files = {}, {}
     for name in ("train", "heldout"):
@@ -97,16 +98,21 @@ def main() -> None:
         files[name].fill(target, stored[name], head.shape.aux_layers)
         log(f"{name}: states of {rows} tokens in {len(stored[name])} conversations")
     lessons, validation = without(stored["train"], stored["heldout"], share=0.02, seed=args.seed)
-    kept, covered = frequent_tokens(lessons, args.draft_vocabulary)
-    head.use_vocabulary(kept)
-    log(f"draft vocabulary of {args.draft_vocabulary} covers {covered:.2%} of the training answers' tokens")
+    learnt, kept = (
+        frequent_tokens(lessons, count, head.shape.vocabulary) for count in (LEARNT_VOCABULARY, args.draft_vocabulary)
+    )
+    share = covered(kept, stored["heldout"])
+    log(
+        f"draft vocabulary of {len(kept)} covers {share:.2%} of the held-out answers' tokens, {covered(learnt, lessons):.2%} are learnt"
+    )
+    head.use_vocabulary(learnt)
     if args.start_from:
-        head = export.load(args.start_from)
+        head = with_vocabulary(export.load(args.start_from), target, learnt)
     else:
         initialise(head, target)
     train(head, target, lessons, files["train"], recipe, args.work / "checkpoint.pt", log)
 
-    export.save(head, args.out)
+    export.save(with_vocabulary(head, target, kept), args.out)
     head = export.load(args.out)  # what was rounded to bfloat16 is what is judged
     heldout = acceptance(head, target, stored["heldout"], files["heldout"], recipe.draft_steps)
     same_kind = acceptance(head, target, validation, files["train"], recipe.draft_steps)
@@ -121,6 +127,8 @@ def main() -> None:
                 "how": "self-distilled: the target's greedy answers, most of them to prompts that it wrote itself",
                 "sha256": export.sha256(args.work / "train.jsonl"),
                 "conversations": len(lessons),
+                "heldout_tokens_in_draft_vocabulary": round(share, 4),
+                "started_from": args.start_from and export.sha256(args.start_from / "model.safetensors"),
                 "answer_tokens": sum(len(c.ids) - c.start for c in lessons),
             },
             "target_sha256": export.sha256(args.target / "model.safetensors"),

@@ -2,7 +2,8 @@
 
 For an anchor t of a conversation x the head reads the target's states at t and the embedding of x[t+1] and predicts x[t+2]; in
 draft step n it reads its own output of step n-1 and the embedding of x[t+1+n] and predicts x[t+2+n], as it will in service.
-The target's own distribution, restricted to the draft vocabulary and sharpened, is what it learns.
+It learns the
+target's distribution over the most frequent tokens, sharpened, and the final state that the distribution comes from.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -34,6 +35,8 @@ class Recipe:
     """The loss of draft step n weighs step_decay ** n."""
     sharpness: float = 2.0
     """The target's logits are multiplied by this: at temperature 0 its argmax matters, near ties share."""
+    state_weight: float = 1.0
+    """Of the squared error to the target's final state, relative to that state's variance: dense, so few tokens teach much."""
     learning_rate: float = 1e-3
     warmup_steps: int = 30
     tokens_a_batch: int = 1024
@@ -41,13 +44,22 @@ class Recipe:
     seed: int = 0
 
 
-def frequent_tokens(conversations: list[Conversation], count: int) -> tuple[Tensor, float]:
-    """The `count` most frequent tokens of the answers, ascending, and the share of all answer tokens that they cover."""
-    seen = Counter(token for c in conversations for token in c.ids[c.start :])
-    chosen = seen.most_common(count)
-    if len(chosen) < count:  # few answers: fill up with the lowest ids, which are the tokenizer's most frequent merges
-        chosen += [(token, 0) for token in range(count * 2) if token not in seen][: count - len(chosen)]
-    return torch.tensor(sorted(token for token, _ in chosen)), sum(n for _, n in chosen) / seen.total()
+def frequent_tokens(conversations: list[Conversation], count: int, vocabulary: int) -> Tensor:
+    """The `count` tokens, ascending, that are most likely to be said.
+
+    Counts of the conversations, plus a prior of 200 / (id + 300): a byte-pair tokenizer's ids are in the order of its merges,
+    so low ones are frequent in the text at large. Without it the choice fits the words of the training subjects.
+    """
+    seen = Counter(token for c in conversations for token in c.ids)
+    expected = torch.tensor([seen[token] + 200 / (token + 300) for token in range(vocabulary)])
+    return expected.topk(count).indices.sort().values
+
+
+def covered(kept: Tensor, conversations: list[Conversation]) -> float:
+    """The share of all answer tokens that are among `kept`."""
+    among = set(kept.tolist())
+    said = [token for c in conversations for token in c.ids[c.start :]]
+    return sum(token in among for token in said) / len(said)
 
 
 def common_prefix(conversations: list[Conversation]) -> int:
@@ -70,7 +82,27 @@ def initialise(head: Eagle3Head, target: Target) -> None:
             getattr(layer.mlp, name).weight.copy_(getattr(last.mlp, name).weight)
         layer.post_attention_layernorm.weight.copy_(last.post_attention_layernorm.weight)
         head.norm.weight.copy_(target.model.model.norm.weight)
+    take_output_embedding(head, target)
+
+
+def take_output_embedding(head: Eagle3Head, target: Target) -> None:
+    """`lm_head` is the target's, row by row, and stays so: the head learns to foretell the target's final state.
+
+    A trained one fits the words of few conversations, and this one can be given any vocabulary afterwards.
+    """
+    with torch.no_grad():
         head.lm_head.weight.copy_(target.output_embedding[head.kept_tokens()])
+    head.lm_head.weight.requires_grad_(False)
+
+
+def with_vocabulary(head: Eagle3Head, target: Target, kept: Tensor) -> Eagle3Head:
+    """The same head over another draft vocabulary."""
+    other = Eagle3Head(replace(head.shape, draft_vocabulary=len(kept)))
+    own = {"lm_head.weight", "d2t", "t2d"}
+    other.load_state_dict({n: v for n, v in head.state_dict().items() if n not in own}, strict=False)
+    other.use_vocabulary(kept)
+    take_output_embedding(other, target)
+    return other
 
 
 @dataclass(frozen=True)
@@ -82,12 +114,12 @@ class Lesson:
     learnt: Tensor
 
     @classmethod
-    def of(cls, batch: list[Conversation], states: StateFile, prefix: int, in_draft_vocabulary: Tensor) -> Lesson:
-        """All tokens after the first `prefix`, questions too, that the head can draft at all."""
+    def of(cls, batch: list[Conversation], states: StateFile, prefix: int) -> Lesson:
+        """All tokens after the first `prefix`, questions too."""
         ids = padded(batch)
         place = torch.arange(ids.shape[1])[None]
         end = torch.tensor([len(c.ids) for c in batch])[:, None]
-        return cls(ids, states.of(batch), (place >= prefix) & (place < end) & in_draft_vocabulary[ids])
+        return cls(ids, states.of(batch), (place >= prefix) & (place < end))
 
 
 def shifted(values: Tensor, by: int) -> Tensor:
@@ -108,18 +140,23 @@ def draft_steps(head: Eagle3Head, ids: Tensor, states: Tensor, embedding: Tensor
 
 
 def losses(head: Eagle3Head, target: Target, lesson: Lesson, recipe: Recipe) -> tuple[Tensor, list[float]]:
-    """The weighted loss of a batch, and per draft step the share of anchors where the head's argmax is the target's."""
-    before = shifted(lesson.learnt, 1)  # the target's state at t holds its distribution of the token at t + 1
-    with torch.no_grad():
-        logits = lesson.states[:, :, 3][before].float() @ target.output_embedding[head.kept_tokens()].T
-        wanted = torch.softmax(logits * recipe.sharpness, -1)
-        row_of = before.flatten().cumsum(0).view_as(lesson.ids) - 1
+    """The weighted loss of a batch, and per draft step the share of anchors where the head's argmax is the next token."""
+    kept, final = head.kept_tokens(), lesson.states[:, :, 3]
     total, right = torch.zeros(()), []
     for step, out in enumerate(draft_steps(head, lesson.ids, lesson.states, target.embedding, recipe.draft_steps)):
         counts = shifted(lesson.learnt, 2 + step)
-        logits, truth = head.lm_head(out[counts]), wanted[shifted(row_of, 1 + step)[counts]]
-        total = total + recipe.step_decay**step * F.cross_entropy(logits, truth)
-        right.append((logits.argmax(-1) == truth.argmax(-1)).float().mean().item())
+        drafted, truth, token = (
+            out[counts],
+            shifted(final, 1 + step)[counts].float(),
+            shifted(lesson.ids, 2 + step)[counts],
+        )
+        known = head.t2d[token]
+        logits = head.lm_head(drafted[known])
+        with torch.no_grad():
+            wanted = torch.softmax(head.lm_head(truth[known]) * recipe.sharpness, -1)
+        loss = F.cross_entropy(logits, wanted) + recipe.state_weight * F.mse_loss(drafted, truth) / truth.var()
+        total = total + recipe.step_decay**step * loss
+        right.append((kept[logits.argmax(-1)] == token[known]).float().sum().item() / len(token))
     return total, right
 
 
@@ -145,7 +182,9 @@ def train(
     prefix = common_prefix(conversations)
     groups = list(batches(conversations, recipe.tokens_a_batch))
     plan = [batch for _ in range(recipe.epochs) for batch in rng.sample(groups, len(groups))]
-    optimiser = torch.optim.AdamW(head.parameters(), lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
+    optimiser = torch.optim.AdamW(
+        [p for p in head.parameters() if p.requires_grad], lr=recipe.learning_rate, betas=(0.9, 0.95), weight_decay=0.0
+    )
     first, spent = 0, 0.0
     if checkpoint.exists():
         saved = torch.load(checkpoint)
@@ -161,7 +200,7 @@ def train(
         progress = max(step / len(plan), minutes / recipe.max_minutes)
         if progress >= 1:
             break
-        loss, shares = losses(head, target, Lesson.of(batch, states, prefix, head.t2d), recipe)
+        loss, shares = losses(head, target, Lesson.of(batch, states, prefix), recipe)
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(head.parameters(), 1.0)
         set_learning_rate(optimiser, recipe, step, progress)
