@@ -40,6 +40,7 @@ def cell(
     progress: list[Progress] | None = None,
     base_url: str | None = None,
     settings: dict[str, Any] | None = None,
+    processes: int | None = None,
     **target: Any,
 ) -> CellResult:
     return measure(
@@ -59,4 +60,5 @@ def cell(
         tokenizer=tokenizer,
         run_id="r",
         on_progress=progress.append if progress is not None else lambda _: None,
+        processes=processes,
     )

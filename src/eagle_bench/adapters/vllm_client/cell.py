@@ -9,22 +9,23 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from eagle_bench import __version__
 from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses, read_page
 from eagle_bench.adapters.vllm_client import engine
-from eagle_bench.adapters.vllm_client.health import Watch, health, suspect
+from eagle_bench.adapters.vllm_client.health import health, suspect
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
-from eagle_bench.adapters.vllm_client.rounds import CountTokens, Round, Tally
-from eagle_bench.adapters.vllm_client.target import Progress, Target, address
-from eagle_bench.adapters.vllm_client.wire import Pool
+from eagle_bench.adapters.vllm_client.rounds import Tally
+from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
+from eagle_bench.adapters.vllm_client.target import Progress, Target
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics, counts, failure_rate, round_window
 from eagle_bench.precision import enough
@@ -49,18 +50,24 @@ _STOP_LEFT_S = 30.0  # and only where going on would cost something
 
 @dataclass
 class Cell:
-    """The course of one cell: probe, warm-up, rounds, and what came of them."""
+    """The course of one cell: probe, warm-up, rounds, and what came of them.
+
+    Args:
+        start: gives who sends the rounds, once the endpoint has been probed.
+        tokenizer: a folder with `tokenizer.json`, for servers that send no usage.
+    """
 
     target: Target
     variant: str
     concurrency: int
     settings: CellSettings
-    count_tokens: CountTokens | None
+    start: Callable[[Terms, TokenKeeper], Awaitable[Sender]]
+    tokenizer: Path | None
     run_id: str | None
     on_progress: Callable[[Progress], None]
 
     def __post_init__(self) -> None:
-        self._now: Round | None = None
+        self._sender: Sender | None = None
         self._progress = Progress(self.concurrency, -1, self.settings.rounds, 0, 0, 0)
         self._ended = Tally()
         self._total = 0
@@ -75,20 +82,20 @@ class Cell:
         with self._signals():
             probed = await probe(self.target, self.settings, tokens, self._note)
             self.target = probed.target
-            self._pool = Pool(address(self.target.chat_url))
             self._check_counting(probed)
             settings = self.settings.model_copy(
                 update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
             )
-            await self._warm_up(warmup, settings, probed, tokens)
-            watch = Watch()
+            sender = await self.start(Terms(self.target, settings, probed.capabilities, self.tokenizer), tokens)
+            self._sender = sender
+            await self._warm_up(warmup, sender)
             before = await self._page(tokens)
-            records, windows, speculation = await self._rounds(measured, settings, probed, tokens, watch)
-            self._pool.close()
+            records, windows, speculation = await self._rounds(measured, sender)
+            await sender.close()
             after = await self._page(tokens)
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
-        client = health([watch])
+        client = health(sender.watches)
         if suspect(client, metrics):
             self._warn("client-slow", f"the client ran late: {_lateness(client)}")
         rate = failure_rate(count)
@@ -142,31 +149,23 @@ class Cell:
         self._warnings.setdefault(code, text)
 
     def _check_counting(self, probed: Probed) -> None:
-        if probed.error is None and not probed.capabilities.usage_in_stream and self.count_tokens is None:
+        if probed.error is None and not probed.capabilities.usage_in_stream and self.tokenizer is None:
             raise InputError(
                 f"{self.target.base_url} sends no usage with its streams, and no tokenizer was given: "
                 "nobody would count the tokens.",
                 hint="Give the tokenizer of the model that is served.",
             )
 
-    async def _warm_up(
-        self, prompts: Sequence[Prompt], settings: CellSettings, probed: Probed, tokens: TokenKeeper
-    ) -> None:
-        if not prompts or "interrupted" in self._warnings:
+    async def _warm_up(self, prompts: Sequence[Prompt], sender: Sender) -> None:
+        if not prompts or self._stopped:
             return
-        self._progress = Progress(self.concurrency, -1, settings.rounds, 0, len(prompts), 0)
+        self._progress = Progress(self.concurrency, WARM_UP, self.settings.rounds, 0, len(prompts), 0)
         self._ended, self._total, self._began_s = Tally(), len(prompts), time.perf_counter()
         async with self._ticker():
-            warm = self._round(settings, probed, tokens, Watch())
-            await warm.run(prompts, self.concurrency)
+            await sender.play(Part(prompts, self.concurrency, WARM_UP, self._began_s), self._watch_failures)
 
     async def _rounds(
-        self,
-        measured: Sequence[StagedPrompt],
-        settings: CellSettings,
-        probed: Probed,
-        tokens: TokenKeeper,
-        watch: Watch,
+        self, measured: Sequence[StagedPrompt], sender: Sender
     ) -> tuple[list[RequestRecord], list[RoundWindow], list[dict[str, Any]]]:
         records: list[RequestRecord] = []
         speculation: list[dict[str, Any]] = []
@@ -183,55 +182,39 @@ class Cell:
             self._progress = Progress(
                 self.concurrency, number, len(numbers), self._ended.done, self._total, self._ended.failed
             )
-            now = self._round(settings, probed, tokens, watch)
             async with self._ticker():
-                theirs = await now.run(prompts, self.concurrency)
-            outcomes = now.outcomes(number, origin_s)
-            of_round = [outcome.record for outcome in outcomes]
-            if not theirs.agrees(counts(of_round), cell_metrics(of_round, [])):
+                played = await sender.play(Part(prompts, self.concurrency, number, origin_s), self._watch_failures)
+            of_round = [outcome.record for outcome in played.outcomes]
+            if not played.agrees:
                 self._warn("vllm-disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
             records += of_round
-            speculation += [outcome.speculation for outcome in outcomes if outcome.speculation]
+            speculation += [outcome.speculation for outcome in played.outcomes if outcome.speculation]
             self._ended = Tally(
                 done=len(records),
                 failed=counts(records).failed,
-                slow_failures=self._ended.slow_failures + now.tally.slow_failures,
+                slow_failures=self._ended.slow_failures + played.tally.slow_failures,
             )
-            self._tell()
+            self.on_progress(self._with(self._ended))
             window = round_window(of_round, self.concurrency)
             if window is not None:
                 windows.append(window)
             rounds.append(of_round)
-            if settings.precision is not None and not self._stopped:
+            if self.settings.precision is not None and not self._stopped:
                 self._saving = enough(
-                    rounds, planned=planned, concurrency=self.concurrency, precision=settings.precision
+                    rounds, planned=planned, concurrency=self.concurrency, precision=self.settings.precision
                 )
             if self._saving is not None:
                 self._note(f"precise enough after {len(rounds)} rounds: {self._saving.requests} requests saved")
                 break
         return records, windows, speculation
 
-    def _round(self, settings: CellSettings, probed: Probed, tokens: TokenKeeper, watch: Watch) -> Round:
-        self._now = Round(
-            target=self.target,
-            settings=settings,
-            capabilities=probed.capabilities,
-            tokens=tokens,
-            pool=self._pool,
-            count_tokens=self.count_tokens,
-            watch=watch,
-            on_end=self._watch_failures,
-        )
-        return self._now
-
     @property
     def _stopped(self) -> bool:
         return "interrupted" in self._warnings or "stopped-early" in self._warnings
 
-    def _watch_failures(self, tally: Tally) -> None:
+    def _watch_failures(self) -> None:
         """End a cell that can't give an answer any more, where going on would cost time."""
-        done, failed = self._ended.done + tally.done, self._ended.failed + tally.failed
-        slow = self._ended.slow_failures + tally.slow_failures
+        done, failed, slow = self._tally.done, self._tally.failed, self._tally.slow_failures
         enough = done >= max(50, 2 * self.concurrency) or (slow == done and done >= max(4, 2 * self.concurrency))
         left_s = self._left_s(done)
         if self._stopped or not enough or failed <= _STOP_SHARE * done or left_s is None or left_s < _STOP_LEFT_S:
@@ -239,13 +222,15 @@ class Cell:
         text = f"{failed} of {done} requests failed: no answer can come of this cell; about {left_s:.0f} s were saved"
         self._warn("stopped-early", text)
         self._note(f"stopped early: {text}")
-        if self._now is not None:
-            self._now.stop()
+        self._stop()
 
     def _interrupt(self) -> None:
         self._warn("interrupted", "the measurement was ended from outside; what was measured by then is kept")
-        if self._now is not None:
-            self._now.stop()
+        self._stop()
+
+    def _stop(self) -> None:
+        if self._sender is not None:
+            self._sender.stop()
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
@@ -266,16 +251,12 @@ class Cell:
 
     @property
     def _tally(self) -> Tally:
-        now = self._now.tally if self._now is not None else Tally()
-        return Tally(self._ended.done + now.done, self._ended.failed + now.failed)
+        """Of the rounds that are over and of the one that runs."""
+        return self._ended + (self._sender.tally if self._sender is not None else Tally())
 
     def _left_s(self, done: int) -> float | None:
         spent = time.perf_counter() - self._began_s
         return spent / done * (self._total - done) if done else None
-
-    def _tell(self) -> None:
-        tally = self._ended
-        self.on_progress(self._with(tally))
 
     def _with(self, tally: Tally) -> Progress:
         at = self._progress

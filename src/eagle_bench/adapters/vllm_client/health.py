@@ -38,6 +38,12 @@ class Watch:
         self._timer.cancel()
         self._since = self._timer = None
 
+    def add(self, other: Watch) -> None:
+        """Take in what another watch over the same process saw at another time."""
+        self.lags_s += other.lags_s
+        self.cpu_s += other.cpu_s
+        self.wall_s += other.wall_s
+
     def _plan(self, loop: asyncio.AbstractEventLoop) -> None:
         due = loop.time() + _PERIOD_S
 
@@ -49,12 +55,12 @@ class Watch:
 
 
 def health(watches: list[Watch]) -> ClientHealth:
-    """The health of one process, or of several together."""
-    lags = [lag for watch in watches for lag in watch.lags_s]
+    """The health of one process, or of several: the lag of the worst, the CPU of all."""
+    lags = [np.array(watch.lags_s) for watch in watches if watch.lags_s]
     wall = sum(watch.wall_s for watch in watches)
     return ClientHealth(
-        loop_lag_ms_p99=float(np.percentile(lags, 99)) * 1000 if lags else None,
-        loop_lag_ms_mean=float(np.mean(lags)) * 1000 if lags else None,
+        loop_lag_ms_p99=max(float(np.percentile(lag, 99)) for lag in lags) * 1000 if lags else None,
+        loop_lag_ms_mean=max(float(np.mean(lag)) for lag in lags) * 1000 if lags else None,
         processes=len(watches),
         cpu_fraction=sum(watch.cpu_s for watch in watches) / wall if wall else None,
     )

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 from eagle_bench.adapters.tokenizer import load as load_tokenizer
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.cell import Cell
+from eagle_bench.adapters.vllm_client.crew import Crew, hired, processes_for
+from eagle_bench.adapters.vllm_client.event_loop import event_loop
+from eagle_bench.adapters.vllm_client.payload import TokenKeeper
+from eagle_bench.adapters.vllm_client.sender import Alone, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target, address
 from eagle_bench.errors import InputError
-from eagle_bench.results import (
-    CellResult,
-    CellSettings,
-)
+from eagle_bench.results import CellResult, CellSettings
 from eagle_bench.workload.prompts import Prompt, StagedPrompt
 
 
@@ -31,6 +31,7 @@ def measure(
     tokenizer: Path | None = None,
     run_id: str | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    processes: int | None = None,
 ) -> CellResult:
     """Measure one cell with vLLM's benchmark.
 
@@ -43,30 +44,37 @@ def measure(
         measured: each belongs to the round it names; rounds run one after another.
         tokenizer: a folder with `tokenizer.json`, for servers that send no usage.
         on_progress: called every few seconds, and at the ends of rounds.
+        processes: how many send; None: as many as the concurrency needs and the machine has cores for.
 
     Raises:
         InputError: no prompts, a URL that can't be used, another vLLM than the pinned one, or tokens
             that nobody counts (no usage from the server and no tokenizer).
+        EagleBenchError: the processes that should send did not start.
     """
     if not measured:
         raise InputError("there are no prompts to measure.")
     address(target.chat_url)
-    count_tokens = load_tokenizer(tokenizer).count_text if tokenizer else None
+    if tokenizer is not None:
+        load_tokenizer(tokenizer)  # what is wrong with it is said before anything starts
+    engine.check_version()
+    count = processes_for(concurrency) if processes is None else processes
+
+    def run(start: Callable[[Terms, TokenKeeper], Awaitable[Sender]]) -> CellResult:
+        cell = Cell(target, variant, concurrency, settings, start, tokenizer, run_id, on_progress)
+        with asyncio.Runner(loop_factory=event_loop()) as runner:
+            return runner.run(cell.run(warmup, measured))
+
+    if count > 1:
+        with hired(count) as ends:
+            return run(lambda terms, tokens: Crew.meet(ends, terms, tokens))
     engine.load()
     gc.collect()
     gc.freeze()  # vLLM's imports leave a heap that takes a fifth of a second to look through
-    cell = Cell(target, variant, concurrency, settings, count_tokens, run_id, on_progress)
     try:
-        with asyncio.Runner(loop_factory=event_loop()) as runner:
-            return runner.run(cell.run(warmup, measured))
+        return run(_alone)
     finally:
         gc.unfreeze()
 
 
-def event_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed (vLLM's server brings it): it costs two thirds of the CPU for each chunk."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return cast(Callable[[], asyncio.AbstractEventLoop], uvloop.new_event_loop)
+async def _alone(terms: Terms, tokens: TokenKeeper) -> Sender:
+    return Alone(terms, tokens)

@@ -78,6 +78,11 @@ class TokenKeeper:
         self._asked_s = 0.0
         self._lock = asyncio.Lock()
 
+    @property
+    def wanted(self) -> bool:
+        """Whether the target takes a token at all."""
+        return self._supplier is not None
+
     async def current(self) -> str | None:
         """A token that is valid now; None for a target without one.
 

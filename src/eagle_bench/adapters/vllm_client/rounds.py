@@ -53,6 +53,9 @@ class Tally:
     failed: int = 0
     slow_failures: int = 0  # time-outs, and connections that could not be made
 
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.done + other.done, self.failed + other.failed, self.slow_failures + other.slow_failures)
+
 
 @dataclass
 class Round:
@@ -69,7 +72,7 @@ class Round:
     pool: Pool
     count_tokens: CountTokens | None
     watch: Watch
-    on_end: Callable[[Tally], None] = lambda _: None
+    on_end: Callable[[], None]
     tally: Tally = field(default_factory=Tally)
     stopped: bool = False
 
@@ -78,29 +81,36 @@ class Round:
         self._sent: dict[int, _Sent] = {}
         self._prompts: Sequence[Prompt] = ()
         self._bodies: list[bytes] = []
+        self._samples: list[engine.Sample] = []
+        self._concurrency = 1
         self._expected = 0
         self._held = 0
 
-    async def run(self, prompts: Sequence[Prompt], concurrency: int) -> engine.EngineResult:
-        """Run vLLM's benchmark over the prompts and give its own result; `outcomes` has ours."""
-        self._prompts = prompts
+    async def prepare(self, prompts: Sequence[Prompt], concurrency: int) -> None:
+        """Make the requests and open the connections; nothing is sent."""
+        self._prompts, self._concurrency = prompts, concurrency
         limits = [prompt.max_tokens or self.settings.max_output_tokens for prompt in prompts]
         self._bodies = [
             encode(self.target.model, prompt.messages, fields(self.settings, self.capabilities, limit))
             for prompt, limit in zip(prompts, limits, strict=True)
         ]
         self._expected = len(prompts)
-        samples = [
+        self._samples = [
             engine.Sample(
                 [{"role": m.role, "content": m.content} for m in prompt.messages], prompt.prompt_tokens or 0, limit
             )
             for prompt, limit in zip(prompts, limits, strict=True)
         ]
         await self.pool.open(min(concurrency, len(prompts)))
+
+    async def run(self) -> engine.EngineResult:
+        """Run vLLM's benchmark over the prompts and give its own result; `outcomes` has ours."""
         gc.disable()  # a collection in the middle would hold up every stamp
         self.watch.open()
         try:
-            return await engine.run(self._request, samples, url=self.target.chat_url, concurrency=concurrency)
+            return await engine.run(
+                self._request, self._samples, url=self.target.chat_url, concurrency=self._concurrency
+            )
         finally:
             self.watch.close()
             gc.enable()
@@ -156,7 +166,7 @@ class Round:
         self.tally.done += 1
         self.tally.failed += exchange.fault is not None or (sent.answer is not None and sent.answer.error is not None)
         self.tally.slow_failures += exchange.fault_kind in {"timeout", "connection"}
-        self.on_end(self.tally)
+        self.on_end()
 
     def _read_all(self) -> None:
         self.watch.close()  # the last stream has ended: nobody waits for this
