@@ -23,7 +23,7 @@ _IMPOSSIBLE_MARGIN = 1.05
 _FEW_ROUNDS = 3
 
 # What may differ between variants: everything else in these two places is a difference of the experiment.
-_FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served_model", "api_key_secret"})
+_FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served model", "api_key_secret"})
 _ENVIRONMENT_EQUAL = ("image", "machine_type", "accelerator", "replicas", "region", "location", "client_version")
 
 
@@ -103,6 +103,11 @@ def _failures(grid: Grid) -> Iterator[Warning]:
             yield _warn(code, text, cell)
 
 
+def _free(setting: str) -> bool:
+    """Whether a setting may differ between variants: it is where speculation is set, or only an address."""
+    return setting in _FREE_SETTINGS or setting.startswith("environment ")
+
+
 def _settings(grid: Grid) -> Iterator[Warning]:
     """Settings, environments and request bodies that differ where only speculation should."""
     settings = grid.plan.settings
@@ -112,7 +117,7 @@ def _settings(grid: Grid) -> Iterator[Warning]:
         differing = [
             f"{name} ({before.get(name, 'not set')} and {after.get(name, 'not set')})"
             for name in sorted(before.keys() | after.keys())
-            if before.get(name) != after.get(name) and name not in _FREE_SETTINGS
+            if before.get(name) != after.get(name) and not _free(name)
         ]
         if settings and differing and variant in settings:
             text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."

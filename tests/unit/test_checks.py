@@ -83,12 +83,12 @@ def test_prompts_seen_twice_by_an_endpoint() -> None:
 
 def test_settings_that_differ_in_more_than_speculation() -> None:
     settings = {
-        "baseline": {"machine_type": "a3-highgpu-8g", "args": "--tp=8"},
-        "eagle3": {"machine_type": "a2-highgpu-8g", "args": "--tp=8 --speculative-algo=EAGLE3"},
+        "baseline": {"machine_type": "a3-highgpu-8g", "arguments": "--tp=8", "environment A": "1"},
+        "eagle3": {"machine_type": "a2-highgpu-8g", "arguments": "--tp=8 --speculative-algo=EAGLE3"},
     }
     warning = found("unequal_settings", answer(*pair(), settings=settings))
     assert "machine_type (a3-highgpu-8g and a2-highgpu-8g)" in warning.text
-    assert "args" not in warning.text
+    assert "arguments" not in warning.text and "environment" not in warning.text
 
 
 def test_other_machines_and_other_limits_in_the_results() -> None:
