@@ -175,6 +175,7 @@ class Criteria(Section):
     max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
     price_per_hour: Positive | None = None
     slo: Slo | None = None
+    baseline_again: str | None = None
 
 
 class Config(Section):
@@ -192,6 +193,9 @@ class Config(Section):
     serving: Serving = Serving()
     variants: tuple[Variant, ...] = Field(min_length=1)
     baseline: str = "baseline"
+    baseline_again: str | None = Field(
+        None, description="id of a variant that is the baseline once more: how far its answers differ from themselves"
+    )
     workload: Workload = Workload()
     concurrency: tuple[Count, ...] = Field((1, 2, 4, 6, 8, 10), min_length=1)
     repeats: Count = 3
@@ -225,6 +229,8 @@ class Config(Section):
             )
         if len(ids) < 2:
             raise ValueError("`variants` has only the baseline: there is nothing to compare it with")
+        if self.baseline_again is not None and self.baseline_again not in set(ids) - {self.baseline}:
+            raise ValueError(f"`baseline_again`: {self.baseline_again!r} is no variant beside the baseline")
         if self.model is None and any(v.deployed for v in self.variants):
             raise ValueError("`model` is needed: at least one variant is to be deployed")
         if self.tokenizer is None and any(v.url is None for v in self.variants):
@@ -238,7 +244,12 @@ class Config(Section):
 
     @property
     def criteria(self) -> Criteria:
-        return Criteria(max_failure_rate=self.max_failure_rate, price_per_hour=self.price_per_hour, slo=self.slo)
+        return Criteria(
+            max_failure_rate=self.max_failure_rate,
+            price_per_hour=self.price_per_hour,
+            slo=self.slo,
+            baseline_again=self.baseline_again,
+        )
 
 
 def least_requests(concurrency: int) -> int:

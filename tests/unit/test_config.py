@@ -67,6 +67,8 @@ def test_the_example_of_the_design_is_taken():
             ["`variants[1]`", "`args`", "deployed"],
         ),
         ({"model": None}, ["`model` is needed"]),
+        ({"baseline_again": "twin"}, ["`baseline_again`", "'twin'"]),
+        ({"baseline_again": "baseline"}, ["`baseline_again`", "'baseline'"]),
         ({"tokenizer": None}, ["`tokenizer` is missing"]),
         (
             {"serving": {"args": ["--chat-template=a", "--chat-template=b"]}},

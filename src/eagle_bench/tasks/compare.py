@@ -33,6 +33,7 @@ def plan_of(
         labels={spec.id: spec.label for spec in variants if spec.label},
         max_failure_rate=criteria.max_failure_rate,
         price_per_hour=criteria.price_per_hour,
+        baseline_again=criteria.baseline_again,
         slo_ttft_ms=slo.ttft_ms if slo else None,
         slo_tpot_ms=slo.tpot_ms if slo else None,
         settings={spec.id: settings_shown(spec) for spec in variants},
