@@ -147,6 +147,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("options", nargs="*", help="further options of both engines, after --")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` stops the engines
     prompts = {kind: list(prompts[: args.prompts_a_kind]) for kind, prompts in HELDOUT.items()}
     args.out.parent.mkdir(parents=True, exist_ok=True)
     results: list[dict[str, Any]] = []
