@@ -284,7 +284,11 @@ def _answers(lossless: Iterable[Losslessness]) -> Iterator[Warning]:
             yield _warn("not_lossless", text, found)
 
 
+_TOLD_ABOVE = ("client-slow:", "failure-rate:")  # by `_client` and `_failures`, with what to do
+
+
 def _said_by_cells(grid: Grid) -> Iterator[Warning]:
     for cell in _good(grid):
         for text in cell.warnings:
-            yield _warn("client", text, cell)
+            if not text.startswith(_TOLD_ABOVE):
+                yield _warn("client", text, cell)

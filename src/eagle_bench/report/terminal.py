@@ -18,7 +18,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print what was measured, the verdicts, the warnings, and the decisions last, where the eye rests."""
     measured, verdicts = tables.measured(comparison), tables.verdicts(comparison)
     if console.width < _WIDE:
-        measured = measured.only("Variant", "Concurrency", "TPOT", "TTFT", "Output", "Failed")
+        measured = measured.only("Variant", "Concurrency", "TPOT", "TTFT", "Output", "Acceptance", "Failed")
         verdicts = verdicts.only("Variant", "Concurrency", "Verdict", "TPOT", "Throughput")
     found = [measured, tables.costs(comparison), tables.objectives(comparison)]
     if comparison.comparisons:
