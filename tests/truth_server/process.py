@@ -22,6 +22,7 @@ class TruthServer:
         self._command = [sys.executable, str(SERVER), *arguments]
         self._certificate = str(options["certificate"]) if "certificate" in options else None
         self._process: subprocess.Popen[str] | None = None
+        self._killed = False
         self.root = ""
 
     def __enter__(self) -> Self:
@@ -34,14 +35,34 @@ class TruthServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        died = self.died
         self.kill()
+        if died:
+            raise RuntimeError(died)
+
+    @property
+    def died(self) -> str | None:
+        """How the server ended, where nobody here ended it. Then its port refuses, and no client is to blame."""
+        status = self._process.poll() if self._process is not None and not self._killed else None
+        return None if status is None else f"the truth server at {self.root} ended by itself, with status {status}"
 
     def kill(self) -> None:
+        self._killed = True
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
             self._process.wait()
         if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def wait(self) -> None:
+        """Until it has ended."""
+        assert self._process is not None
+        self._process.wait()
 
     @property
     def url(self) -> str:
@@ -58,5 +79,8 @@ class TruthServer:
 
     def get(self, path: str) -> Any:
         tls = ssl.create_default_context(cafile=self._certificate) if self._certificate else None
-        with urllib.request.urlopen(self.root + path, timeout=30, context=tls) as response:
-            return json.loads(response.read())
+        try:
+            with urllib.request.urlopen(self.root + path, timeout=30, context=tls) as response:
+                return json.loads(response.read())
+        except OSError as error:
+            raise RuntimeError(self.died or f"the truth server runs, but {self.root}{path}: {error}") from error

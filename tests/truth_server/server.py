@@ -290,7 +290,7 @@ async def serve(port: int, settings: Settings, certificate: str | None = None) -
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(truth), "127.0.0.1", port, backlog=1024, ssl=tls
+        lambda: Connection(truth), "127.0.0.1", port, backlog=4096, ssl=tls
     )
     print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()
