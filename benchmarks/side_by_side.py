@@ -1,6 +1,6 @@
 """Our client beside others against the truth server, and bare sockets as the floor.
 
-    python benchmarks/side_by_side.py --out docs/side_by_side.md [--peers FOLDER] [--streams 1,8,64,256]
+    python benchmarks/side_by_side.py --install-peers --out docs/clients.md [--peers FOLDER] [--streams 1,8,64,256]
 
 Every client gets the same server, the same number of requests and the same concurrency, one after
 another in one session; what it reports is held against the server's own journal. `ours` and
@@ -21,6 +21,8 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from truth_server.process import TruthServer
 TOKENS, FIRST_MS, TOKEN_MS = 48, 80.0, 10.0
 PEERS = {"guidellm": "guidellm==0.8.1", "aiperf": "aiperf==0.13.0"}
 HOLDS = 0.05
+START, END = "<!-- side by side: begin -->", "<!-- side by side: end -->"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Reported:
     ttft_ms: float
     tpot_ms: float
     e2e_ms: float
-    tokens_per_s: float | None = None
+    tokens_per_s: float
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ class Load:
     tokenizer: Path
     requests: int
     streams: int
+    k: int  # tokens a chunk
     folder: Path
     peers: Path
 
@@ -58,10 +62,12 @@ class Load:
 def bare(load: Load) -> Reported:
     texts = [json.loads(line)["prompt"] for line in load.prompts.read_text().splitlines()]
     found = floor.run(load.server.root, texts, load.streams)
+    spent_s = max(r.start_s + r.e2e_ms / 1000 for r in found) - min(r.start_s for r in found)
     return Reported(
         statistics.median(r.ttft_ms for r in found),
         statistics.median((r.e2e_ms - r.ttft_ms) / (TOKENS - 1) for r in found),
         statistics.median(r.e2e_ms for r in found),
+        TOKENS * len(found) / spent_s,
     )
 
 
@@ -109,9 +115,12 @@ def vllm(load: Load) -> Reported:
 
 def guidellm(load: Load) -> Reported:
     out = load.folder / "guidellm.json"
-    command = [str(load.peers / "guidellm/bin/guidellm"), "benchmark", "--target", load.server.root, "--model", "truth"]
-    command += ["--processor", str(load.tokenizer), "--data", str(load.prompts), "--rate-type", "concurrent"]
-    command += ["--rate", str(load.streams), "--max-requests", str(load.requests), "--output-path", str(out)]
+    command = [str(load.peers / "guidellm/bin/guidellm"), "run", "--disable-console"]
+    command += ["--backend", f"kind=openai_http,target={load.server.root},model=truth"]
+    command += ["--profile", f"kind=concurrent,streams={load.streams}"]
+    command += ["--constraint", f"kind=max_requests,count={load.requests}"]
+    command += ["--tokenizer", f"kind=hf_auto,model={load.tokenizer}"]
+    command += ["--data", f"kind=json_file,path={load.prompts}", "--output", f"kind=json,path={out}"]
     _run(command)
     found = json.loads(out.read_text())["benchmarks"][0]["metrics"]
 
@@ -120,19 +129,27 @@ def guidellm(load: Load) -> Reported:
 
     # What it calls time_per_output_token includes TTFT; its inter-token latency is TPOT.
     return Reported(
-        median("time_to_first_token_ms"), median("inter_token_latency_ms"), median("request_latency") * 1000
+        median("time_to_first_token_ms"),
+        median("inter_token_latency_ms"),
+        median("request_latency") * 1000,
+        float(found["output_tokens_per_second"]["successful"]["mean"]),
     )
 
 
 def aiperf(load: Load) -> Reported:
+    folder = load.folder / f"aiperf-{load.streams}-{load.k}"
     command = [str(load.peers / "aiperf/bin/aiperf"), "profile", "--model", "truth", "--url", load.server.root]
-    command += ["--endpoint-type", "chat", "--streaming", "--tokenizer", str(load.tokenizer), "--concurrency"]
-    command += [str(load.streams), "--request-count", str(load.requests), "--artifact-dir", str(load.folder / "aiperf")]
-    command += ["--use-server-token-count"]
-    _run(command)
-    found = json.loads(next((load.folder / "aiperf").rglob("profile_export_aiperf.json")).read_text())
+    command += ["--endpoint-type", "chat", "--streaming", "--tokenizer", str(load.tokenizer), "--ui", "none"]
+    command += ["--input-file", str(load.prompts), "--custom-dataset-type", "single_turn"]
+    command += ["--concurrency", str(load.streams), "--request-count", str(load.requests)]
+    command += ["--artifact-dir", str(folder), "--use-server-token-count"]
+    _run(command, offline=False)  # offline it refuses a tokenizer in a folder
+    found = json.loads((folder / "profile_export_aiperf.json").read_text())
     return Reported(
-        found["time_to_first_token"]["p50"], found["inter_token_latency"]["p50"], found["request_latency"]["p50"]
+        found["time_to_first_token"]["p50"],
+        found["inter_token_latency"]["p50"],
+        found["request_latency"]["p50"],
+        found["output_token_throughput"]["avg"],
     )
 
 
@@ -145,9 +162,9 @@ CLIENTS: dict[str, Callable[[Load], Reported]] = {
 }
 
 
-def _run(command: list[str]) -> None:
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+def _run(command: list[str], *, offline: bool = True) -> None:
+    environment = os.environ | ({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} if offline else {})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         raise RuntimeError(f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}")
 
@@ -161,7 +178,7 @@ def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str,
             f"{i} question side by side {' '.join(f'w{(i + j) % 97}' for j in range(20))}" for i in range(requests)
         ]
         prompts.write_text("".join(json.dumps({"prompt": t, "output_tokens": TOKENS}) + "\n" for t in texts))
-        load = Load(server, prompts, _tokenizer(folder), requests, streams, folder, peers)
+        load = Load(server, prompts, _tokenizer(folder), requests, streams, k, folder, peers)
         reported = CLIENTS[name](load)
         journal = oracle.good(server.journal())[-requests:]
     return {
@@ -169,10 +186,25 @@ def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str,
         "streams": streams,
         "tokens_per_chunk": k,
         "ttft_error_ms": reported.ttft_ms - oracle.median(oracle.ttft_ms, journal),
+        "ttft_error": reported.ttft_ms / oracle.median(oracle.ttft_ms, journal) - 1,
+        "e2e_error": reported.e2e_ms / oracle.median(oracle.e2e_ms, journal) - 1,
         "tpot_error": reported.tpot_ms / oracle.median(oracle.tpot_ms, journal) - 1,
         "e2e_error_ms": reported.e2e_ms - oracle.median(oracle.e2e_ms, journal),
-        "tokens_per_s": reported.tokens_per_s,
+        "throughput_error": reported.tokens_per_s / _rate(name, journal, streams) - 1,
+        "load": os.getloadavg()[0],
     }
+
+
+def _rate(name: str, journal: list[oracle.Entry], streams: int) -> float:
+    """The true output tokens per second, over the time that the client says it looks at.
+
+    Ours: until fewer streams run than the level says. Others: all requests, from the first to the last byte.
+    """
+    begin = min(entry["received_s"] for entry in journal)
+    ends = sorted(oracle.contents_s(entry)[-1] for entry in journal)
+    closes = ends[-streams] if name == "ours" else ends[-1]
+    sent = (chunk for entry in journal for chunk in entry["sent"] if chunk["what"] == "content")
+    return float(sum(chunk["tokens"] for chunk in sent if chunk["at_s"] <= closes) / (closes - begin))
 
 
 def _tokenizer(folder: Path) -> Path:
@@ -190,27 +222,50 @@ def _tokenizer(folder: Path) -> Path:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    lines = ["| streams | tokens/chunk | client | TTFT error, ms | TPOT error | E2E error, ms |"]
-    lines += ["| --: | --: | :-- | --: | --: | --: |"]
+    """The errors of the medians against the truth, a client a line."""
+    lines = ["| streams | tokens a chunk | client | TTFT, ms | TPOT | E2E, ms | throughput | load |"]
+    lines += ["| --: | --: | :-- | --: | --: | --: | --: | --: |"]
     for r in rows:
         lines.append(
             f"| {r['streams']} | {r['tokens_per_chunk']} | {r['client']} | {r['ttft_error_ms']:+.2f} "
-            f"| {r['tpot_error']:+.2%} | {r['e2e_error_ms']:+.2f} |"
+            f"| {r['tpot_error']:+.2%} | {r['e2e_error_ms']:+.2f} | {r['throughput_error']:+.1%} | {r['load']:.1f} |"
         )
     return "\n".join(lines)
 
 
 def holds(rows: list[dict[str, Any]]) -> str:
-    """The highest number of streams at which each client's median TPOT and TTFT are within 5 % of the truth."""
-    lines = []
+    """The highest number of streams up to which each client's TTFT, TPOT, E2E are all within 5 % of the truth."""
+    lines = ["| client | holds up to |", "| :-- | --: |"]
     for name in dict.fromkeys(r["client"] for r in rows):
-        good = [
-            r["streams"]
-            for r in rows
-            if r["client"] == name and abs(r["tpot_error"]) <= HOLDS and abs(r["ttft_error_ms"]) <= HOLDS * FIRST_MS
-        ]
-        lines.append(f"- {name}: {max(good) if good else 'none'}")
+        held = 0
+        for streams in sorted({r["streams"] for r in rows if r["client"] == name}):
+            here = [r for r in rows if r["client"] == name and r["streams"] == streams]
+            if not all(max(abs(r["ttft_error"]), abs(r["tpot_error"]), abs(r["e2e_error"])) <= HOLDS for r in here):
+                break
+            held = streams
+        lines.append(f"| {name} | {f'{held} streams' if held else 'not even the lowest'} |")
     return "\n".join(lines)
+
+
+def versions(peers: Path) -> str:
+    """The clients by their versions."""
+    found = {name: metadata.version(name) for name in ("eagle-bench", "vllm")}
+    code = "import sys; from importlib.metadata import version; print(version(sys.argv[1]))"
+    for name in PEERS:
+        python = peers / name / "bin" / "python"
+        if python.exists():
+            done = subprocess.run([str(python), "-c", code, name], capture_output=True, text=True, check=True)
+            found[name] = done.stdout.strip()
+    return ", ".join(f"{name} {version}" for name, version in found.items())
+
+
+def write(text: str, out: Path) -> None:
+    """Put the text between the marks of a document, or make a document of it."""
+    document = out.read_text() if out.exists() else f"{START}\n{END}\n"
+    if START not in document or END not in document:
+        sys.exit(f"{out} has no lines {START} and {END} for the table to stand between")
+    before, _, rest = document.partition(START)
+    out.write_text(f"{before}{START}\n{text}\n{END}{rest.partition(END)[2]}")
 
 
 def install(peers: Path) -> None:
@@ -241,16 +296,20 @@ def main() -> None:
                 for name in names:
                     try:
                         rows.append(row(name, streams, k, Path(folder), args.peers))
+                        print(rows[-1], file=sys.stderr, flush=True)
                     except (RuntimeError, subprocess.TimeoutExpired, OSError, LookupError, ValueError) as error:
                         left_out.append(f"{name} at {streams} streams, {k} tokens a chunk: {error}")
-                    print(rows[-1] if rows else left_out[-1], flush=True)
-    machine = f"{platform.platform()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
-    text = f"{machine}\n\n{table(rows)}\n\nHolds within 5 % up to so many streams:\n\n{holds(rows)}\n"
+                        print(left_out[-1], file=sys.stderr, flush=True)
+    loads = [r["load"] for r in rows]
+    busy = f"load average {min(loads):.1f} to {max(loads):.1f}" if loads else "nothing measured"
+    machine = f"{os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}"
+    text = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine}, {busy}: {versions(args.peers)}.\n"
+    text += f"\n{table(rows)}\n\n{holds(rows)}\n"
     if left_out:
         text += "\nLeft out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"
     print(text)
     if args.out:
-        args.out.write_text(text)
+        write(text, args.out)
 
 
 if __name__ == "__main__":
