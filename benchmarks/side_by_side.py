@@ -138,9 +138,12 @@ def guidellm(load: Load) -> Reported:
 
 def aiperf(load: Load) -> Reported:
     folder = load.folder / f"aiperf-{load.streams}-{load.k}"
+    rows = [{"text": json.loads(line)["prompt"]} for line in load.prompts.read_text().splitlines()]
+    prompts = load.folder / "aiperf.jsonl"
+    prompts.write_text("".join(json.dumps(one) + "\n" for one in rows))
     command = [str(load.peers / "aiperf/bin/aiperf"), "profile", "--model", "truth", "--url", load.server.root]
     command += ["--endpoint-type", "chat", "--streaming", "--tokenizer", str(load.tokenizer), "--ui", "none"]
-    command += ["--input-file", str(load.prompts), "--custom-dataset-type", "single_turn"]
+    command += ["--input-file", str(prompts), "--custom-dataset-type", "single_turn"]
     command += ["--concurrency", str(load.streams), "--request-count", str(load.requests)]
     command += ["--artifact-dir", str(folder), "--use-server-token-count"]
     _run(command, offline=False)  # offline it refuses a tokenizer in a folder
@@ -302,7 +305,7 @@ def main() -> None:
                         print(left_out[-1], file=sys.stderr, flush=True)
     loads = [r["load"] for r in rows]
     busy = f"load average {min(loads):.1f} to {max(loads):.1f}" if loads else "nothing measured"
-    machine = f"{os.cpu_count()} cores, {platform.platform()}, Python {platform.python_version()}"
+    machine = f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python {platform.python_version()}"
     text = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine}, {busy}: {versions(args.peers)}.\n"
     text += f"\n{table(rows)}\n\n{holds(rows)}\n"
     if left_out:
