@@ -113,6 +113,7 @@ def main() -> None:
     train(head, target, lessons, files["train"], recipe, args.work / "checkpoint.pt", log)
 
     export.save(with_vocabulary(head, target, kept), args.out)
+    (args.work / "checkpoint.pt").unlink(missing_ok=True)  # the next run has a plan of its own
     head = export.load(args.out)  # what was rounded to bfloat16 is what is judged
     heldout = acceptance(head, target, stored["heldout"], files["heldout"], recipe.draft_steps)
     same_kind = acceptance(head, target, validation, files["train"], recipe.draft_steps)
