@@ -34,6 +34,7 @@ from truth_server.process import TruthServer
 TOKENS, FIRST_MS, TOKEN_MS = 48, 80.0, 10.0
 PEERS = {"guidellm": "guidellm==0.8.1", "aiperf": "aiperf==0.13.0"}
 HOLDS = 0.05
+BUSY = 2.0
 START, END = "<!-- side by side: begin -->", "<!-- side by side: end -->"
 
 
@@ -308,6 +309,8 @@ def main() -> None:
     machine = f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python {platform.python_version()}"
     text = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine}, {busy}: {versions(args.peers)}.\n"
     text += f"\n{table(rows)}\n\n{holds(rows)}\n"
+    if loads and max(loads) > BUSY:
+        text += f"\nThe machine was busy with other work (load above {BUSY}): on a quiet one all come closer.\n"
     if left_out:
         text += "\nLeft out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"
     print(text)
