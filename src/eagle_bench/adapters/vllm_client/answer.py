@@ -15,6 +15,8 @@ from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.results import ErrorKind, RequestError
 
 _KEPT = 2000  # characters of an error body
+_MOST_TOKENS = 10**9  # of one answer; a larger count is none
+_REDIRECTS = {301, 302, 303, 307, 308}
 _FAULTS: dict[str, ErrorKind] = {
     "timeout": "timeout",
     "dropped": "dropped-stream",
@@ -72,7 +74,7 @@ def read_answer(exchange: Exchange) -> Answer:
             answer.status = head.status
             body = http1.body(head, exchange.data, closed=exchange.closed)
             if head.status != 200:
-                answer.error = _refusal(head.status, body.data)
+                answer.error = _refusal(head, body.data)
             elif not _is_stream(head, body.data):
                 kind = head.headers.get("content-type", "none")
                 answer.error = _malformed(f"Not a stream of events (content type {kind})", body.data)
@@ -82,10 +84,21 @@ def read_answer(exchange: Exchange) -> Answer:
                     answer.error = _verdict(answer, complete=body.complete)
     except http1.ProtocolError as error:
         answer.error = RequestError(kind="malformed-stream", status=answer.status, body=f"{error}.")
+    except Exception as error:  # the last border: one answer, whatever it holds, must not cost the others of its cell
+        answer.error = RequestError(
+            kind="malformed-stream",
+            status=answer.status,
+            body=plain(f"An answer that can't be read: {type(error).__name__}: {error}")[:_KEPT],
+        )
     if exchange.fault is not None and (answer.error is None or answer.status == 200):
         kind = _FAULTS.get(exchange.fault_kind or "", "other")
         answer.error = RequestError(kind=kind, status=answer.status, body=exchange.fault[:_KEPT])
     return answer
+
+
+def plain(text: str) -> str:
+    """A text that can be stored and sent: half of a surrogate pair, valid in JSON and no text, becomes U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_stream(head: http1.Head, data: bytes) -> bool:
@@ -94,9 +107,13 @@ def _is_stream(head: http1.Head, data: bytes) -> bool:
     return not data.strip() or data.lstrip().startswith((b"data:", b":", b"event:"))
 
 
-def _refusal(status: int, body: bytes) -> RequestError:
+def _refusal(head: http1.Head, body: bytes) -> RequestError:
     text = body.decode("utf-8", "replace").strip()
-    return RequestError(kind=error_kind(status), status=status, body=text[:_KEPT])
+    location = head.headers.get("location")
+    if head.status in _REDIRECTS and location:
+        # Followed, it would put another server's time into the measurement.
+        text = f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
+    return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip()[:_KEPT])
 
 
 def _malformed(what: str, found: bytes) -> RequestError:
@@ -137,10 +154,7 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
         if payload.strip() == b"[DONE]":
             answer.ended = True
             continue
-        try:
-            event = json.loads(payload)
-        except ValueError:
-            event = None
+        event = _event(payload)
         if not isinstance(event, dict):
             if exchange.fault is None and body.complete:
                 answer.error = _malformed("An event that is not a JSON object", payload)
@@ -155,7 +169,20 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
                 answer.first_text = content
                 answer.first_chunk_tokens = answer.output_tokens
             texts.append(content)
-    answer.text = "".join(texts)
+    answer.text = plain("".join(texts))  # joined first: the halves of a pair may come in two chunks
+    answer.first_text = plain(answer.first_text)
+
+
+def _event(payload: bytes) -> Any:
+    """An event's JSON; None where it is none: NaN and nesting beyond what can be read included."""
+    try:
+        return json.loads(payload, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def _take(event: dict[str, Any], answer: Answer) -> str:
@@ -168,7 +195,7 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
         if isinstance(event.get(key), dict):
             answer.speculation = {**(answer.speculation or {}), **event[key]}
     if isinstance(event.get("model"), str):
-        answer.model = event["model"]
+        answer.model = plain(event["model"])
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
@@ -188,11 +215,19 @@ def _event_error(error: Any) -> RequestError:
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
-    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=text[:_KEPT])
+    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=plain(text)[:_KEPT])
 
 
 def _count(value: Any) -> int | None:
-    """A positive whole number, 4.0 taken as 4."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value <= 0:
+    """A positive whole number, 4.0 taken as 4.
+
+    Raises:
+        http1.ProtocolError: more than any answer has: what the server counts is not tokens.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+        return None
+    if value > _MOST_TOKENS:
+        raise http1.ProtocolError("the usage says more than a billion tokens")
+    if value != int(value):
         return None
     return int(value)

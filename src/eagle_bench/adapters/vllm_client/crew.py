@@ -35,7 +35,12 @@ def processes_for(concurrency: int) -> int:
 
     On two cores a second process made the first token later: it takes the core of whatever else runs there.
     """
-    return max(1, min(-(-concurrency // STREAMS_EACH), len(os.sched_getaffinity(0)) - 1))
+    return max(1, min(-(-concurrency // STREAMS_EACH), _cores() - 1))
+
+
+def _cores() -> int:
+    """Those that this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
@@ -101,7 +106,8 @@ class Crew:
         except EOFError:
             raise EagleBenchError("the client's processes did not start: what they said stands above.") from None
         for line in lines:
-            line.send((replace(terms, target=replace(terms.target, token=None)), tokens.wanted))
+            plain = replace(terms, target=replace(terms.target, token=None), processes=len(lines))
+            line.send((plain, tokens.wanted))
         return cls(lines, tokens)
 
     @property

@@ -67,6 +67,10 @@ def health(watches: list[Watch]) -> ClientHealth:
 
 
 def suspect(client: ClientHealth, metrics: CellMetrics | None) -> bool:
-    """Whether the client may have bent the numbers: late by over 2 % of the TTFT on average, or out of CPU."""
-    late = metrics is not None and (client.loop_lag_ms_mean or 0.0) > _LAG_SHARE * metrics.ttft_ms.p50
-    return late or (client.cpu_fraction or 0.0) > _CPU_SHARE
+    """Whether the client may have bent the numbers: late by over 2 % of the TTFT on average, or out of CPU.
+
+    Where nothing was measured, nothing is bent; where no timer ran, the watch was too short to say.
+    """
+    if metrics is None or client.loop_lag_ms_mean is None:
+        return False
+    return client.loop_lag_ms_mean > _LAG_SHARE * metrics.ttft_ms.p50 or (client.cpu_fraction or 0.0) > _CPU_SHARE

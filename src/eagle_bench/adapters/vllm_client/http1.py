@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})(?: |$)")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_LENGTH = re.compile(r"[0-9]{1,15}")
 _MAX_HEAD, _MAX_TRAILERS = 64 * 1024, 4096
 
 
@@ -39,6 +40,8 @@ def read_head(data: bytes | bytearray) -> Head | None:
         if end < 0:
             if len(data) - start > _MAX_HEAD:
                 raise ProtocolError("the head of the response has no end")
+            if data.startswith(b"\x15\x03"):
+                raise ProtocolError("the server answered with a TLS alert: https:// instead of http:// is meant")
             if data and not b"HTTP/1.".startswith(bytes(data[start : start + 7])):
                 raise ProtocolError(f"not HTTP/1.1: the response starts with {bytes(data[start : start + 20])!r}")
             return None
@@ -65,8 +68,8 @@ def _head(status: int, lines: list[bytes], size: int) -> Head:
     if status in {204, 304}:
         length = 0
     elif not chunked and "content-length" in headers:
-        if not headers["content-length"].isdigit():
-            raise ProtocolError(f"not a content length: {headers['content-length']!r}")
+        if not _LENGTH.fullmatch(headers["content-length"]):
+            raise ProtocolError(f"not a content length: {headers['content-length'][:40]!r}")
         length = int(headers["content-length"])
     closes = "close" in headers.get("connection", "").lower() or (length is None and not chunked)
     return Head(status, headers, chunked, length, keep_alive=not closes, size=size)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 
 from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.answer import plain
 from eagle_bench.adapters.vllm_client.payload import get_bytes
 from eagle_bench.adapters.vllm_client.target import address
 from eagle_bench.adapters.vllm_client.wire import Pool
 
-_TIMEOUT_S = 10.0
+_TIMEOUT_S, _CONNECT_S = 10.0, 5.0
 
 
 async def fetch(url: str, token: str | None) -> str | None:
     """The text at a URL; None for whatever is not a whole 200."""
     place = address(url)
-    pool = Pool(place)
+    pool = Pool(place, connect_timeout_s=_CONNECT_S)
     try:
         exchange = await pool.send(get_bytes(place, token), _TIMEOUT_S)
     finally:
@@ -35,6 +36,7 @@ async def served_model(base_url: str, token: str | None) -> str | None:
     text = await fetch(base_url.rstrip("/") + "/models", token)
     try:
         name = json.loads(text or "")["data"][0]["id"]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return name if isinstance(name, str) else None
+    # Half of a surrogate pair can't be sent: such a name is none.
+    return name if isinstance(name, str) and plain(name) == name else None

@@ -23,7 +23,7 @@ CountTokens = Callable[[str], int]
 
 # Raw answers wait for the end of the round. Above this many bytes they are read at once instead:
 # a small error in the stamps of others is better than no memory.
-_HELD_BYTES = 512 * 1024 * 1024
+HELD_BYTES = 512 * 1024 * 1024
 _SMALL_BYTES = 4096  # an answer that is quicker read than kept
 
 
@@ -75,6 +75,7 @@ class Round:
     on_end: Callable[[], None]
     tally: Tally = field(default_factory=Tally)
     stopped: bool = False
+    held_bytes: int = HELD_BYTES
 
     def __post_init__(self) -> None:
         self._address = address(self.target.chat_url)
@@ -161,7 +162,7 @@ class Round:
         if exchange.fault_kind == "stopped":
             return
         self._held += len(exchange.data)
-        if len(exchange.data) < _SMALL_BYTES or self._held > _HELD_BYTES:
+        if len(exchange.data) < _SMALL_BYTES or self._held > self.held_bytes:
             self._read(sent)
         self.tally.done += 1
         self.tally.failed += exchange.fault is not None or (sent.answer is not None and sent.answer.error is not None)

@@ -10,7 +10,7 @@ from typing import Protocol
 from eagle_bench.adapters.tokenizer import load as load_tokenizer
 from eagle_bench.adapters.vllm_client.health import Watch
 from eagle_bench.adapters.vllm_client.payload import TokenKeeper
-from eagle_bench.adapters.vllm_client.rounds import Outcome, Round, Tally
+from eagle_bench.adapters.vllm_client.rounds import HELD_BYTES, Outcome, Round, Tally
 from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.metrics import cell_metrics, counts
@@ -22,12 +22,17 @@ WARM_UP = -1  # the number of the round that is thrown away
 
 @dataclass(frozen=True)
 class Terms:
-    """What all rounds of a cell have in common."""
+    """What all rounds of a cell have in common.
+
+    Args:
+        processes: how many share the cell, and so the memory for answers that are not read yet.
+    """
 
     target: Target
     settings: CellSettings
     capabilities: Capabilities
     tokenizer: Path | None = None
+    processes: int = 1
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,7 @@ class Alone:
             watch=watch,
             on_end=on_end,
             stopped=self._stopped,
+            held_bytes=HELD_BYTES // self._terms.processes,
         )
         await now.prepare(part.prompts, part.concurrency)
         await start()

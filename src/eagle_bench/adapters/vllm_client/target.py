@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from eagle_bench.errors import InputError
+
+_IN_A_PATH = "/%:@!$&'()*+,;=~"  # stays as it is (RFC 3986)
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,20 @@ class Target:
         model: the name sent in requests; "" for a Vertex AI endpoint.
         token: gives a bearer token that is valid now; asked again and again, so it must cache.
         metrics_url: the engine's Prometheus page, where it can be reached.
+
+    Raises:
+        InputError: the base URL has a query or a fragment.
     """
 
     base_url: str
     model: str = ""
     token: Callable[[], str] | None = field(default=None, repr=False)
     metrics_url: str | None = None
+
+    def __post_init__(self) -> None:
+        for sign, what in (("?", "a query"), ("#", "a fragment")):
+            if sign in self.base_url:
+                raise InputError(f"{self.base_url}: a base URL can't have {what} ({sign}…): a path is put behind it.")
 
     @property
     def chat_url(self) -> str:
@@ -67,25 +77,53 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Take a URL apart.
+    """Take a URL apart; a host and a path beyond ASCII are encoded as browsers do.
 
     Raises:
-        InputError: it is not an http or https URL with a host.
+        InputError: it is not an http or https URL with a host, or something in it can't be sent.
     """
-    parts = urlsplit(url)
+    # `urlsplit` would drop line breaks without a word.
+    if not url.isprintable() or " " in url:
+        raise InputError(f"{url!r}: a URL can't hold spaces, line breaks or characters that can't be printed.")
     try:
-        port = parts.port
-    except ValueError:
-        raise InputError(f"{url}: the port is not a number.") from None
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InputError(f"{url}: not a URL: {error}.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InputError(f"{url}: not a URL that can be measured: it must start with http:// or https:// and a host.")
     if parts.username or parts.password:
         raise InputError(f"{parts.hostname}: the URL carries a user name or password; give a token instead.")
-    secure = parts.scheme == "https"
-    path = parts.path or "/"
+    if parts.fragment:
+        raise InputError(f"{url}: the fragment (#{parts.fragment}) can't be sent to a server.")
+    path = quote(parts.path, safe=_IN_A_PATH) or "/"
     return Address(
-        host=parts.hostname,
-        port=port or (443 if secure else 80),
-        secure=secure,
-        path=f"{path}?{parts.query}" if parts.query else path,
+        host=_host(url, parts.hostname),
+        port=_port(url, parts) or (443 if parts.scheme == "https" else 80),
+        secure=parts.scheme == "https",
+        path=f"{path}?{quote(parts.query, safe=_IN_A_PATH + '?')}" if parts.query else path,
     )
+
+
+def _host(url: str, name: str) -> str:
+    """The host in ASCII (RFC 3490), an IPv6 address as it is."""
+    if ":" in name:
+        return name
+    try:
+        return name.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise InputError(
+            f"{url}: {name[:80]} is not the name of a host: its parts between the dots have 1 to 63 characters."
+        ) from None
+
+
+def _port(url: str, parts: SplitResult) -> int | None:
+    try:
+        port = parts.port
+    except ValueError:
+        given = parts.netloc.rpartition(":")[2]
+        number = given.isascii() and given.isdigit()
+        wrong = f"the port {given} is not between 1 and 65535" if number else f"the port {given!r} is not a number"
+        raise InputError(f"{url}: {wrong}.") from None
+    if port == 0:
+        raise InputError(f"{url}: the port 0 is not between 1 and 65535.")
+    return port

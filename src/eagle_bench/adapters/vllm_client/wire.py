@@ -21,6 +21,7 @@ from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.target import Address
 
 _CONNECT_TIMEOUT_S = 30.0
+_TLS_HINT = " Does this port speak TLS? If it does not, http:// is meant."
 _CLOSES_AT_ONCE_S = 1.0  # a server that closes within this after an answer does not keep connections
 
 # Where every connection reads into: an event loop reads one after another, and what was read is copied at once.
@@ -221,8 +222,15 @@ class Pool:
     one that is just being closed would fail a request that the server never saw.
     """
 
-    def __init__(self, address: Address, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        *,
+        tls: ssl.SSLContext | None = None,
+        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
+    ) -> None:
         self._address = address
+        self._connect_timeout_s = connect_timeout_s
         self._tls = (tls or ssl.create_default_context()) if address.secure else None
         self._idle: list[Connection] = []
         self._busy: set[Connection] = set()
@@ -243,12 +251,14 @@ class Pool:
         try:
             connection = await self._take(timeout_s)
         except TimeoutError:
-            exchange.fail(
-                "connection", f"{self._where}: no connection within {min(timeout_s, _CONNECT_TIMEOUT_S):g} s."
-            )
+            what = "TLS connection" if self._tls else "connection"
+            within = f"no {what} within {min(timeout_s, self._connect_timeout_s):g} s."
+            exchange.fail("connection", f"{self._where}: {within}{_TLS_HINT if self._tls else ''}")
             return exchange
         except (OSError, ssl.SSLError) as error:
-            exchange.fail("connection", f"{self._where}: {error.strerror or error}.")
+            certificate = isinstance(error, ssl.SSLCertVerificationError)
+            hint = _TLS_HINT if isinstance(error, ssl.SSLError) and not certificate else ""
+            exchange.fail("connection", f"{self._where}: {error.strerror or error}.{hint}")
             return exchange
         exchange.connect_s = time.perf_counter() - asked_s
         if self._stopped:
@@ -299,7 +309,7 @@ class Pool:
 
     async def _open_one(self) -> None:
         with suppress(OSError, ssl.SSLError, TimeoutError):
-            self._idle.append(await self._connect(_CONNECT_TIMEOUT_S))
+            self._idle.append(await self._connect(self._connect_timeout_s))
 
     async def _take(self, timeout_s: float) -> Connection:
         while self._idle:
@@ -307,7 +317,7 @@ class Pool:
             if self._reusable(connection):
                 return connection
             connection.close()
-        return await self._connect(min(timeout_s, _CONNECT_TIMEOUT_S))
+        return await self._connect(min(timeout_s, self._connect_timeout_s))
 
     async def _connect(self, timeout_s: float) -> Connection:
         _, connection = await asyncio.wait_for(
