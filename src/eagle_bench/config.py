@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -27,12 +29,68 @@ def _whole_number(value: object) -> object:
 
 Whole = Annotated[int, BeforeValidator(_whole_number)]
 Count = Annotated[Whole, Field(ge=1)]
+Rounds = Annotated[Count, Field(le=100)]
+Level = Annotated[Count, Field(le=10_000)]
+Port = Annotated[Count, Field(le=65_535)]
 Number = Annotated[float, Strict()]
 Positive = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
 Flag = Annotated[bool, Strict()]
 
+Word = Annotated[str, Field(pattern=r"^\S+$", description="one word, without spaces")]
+
 SECRET_NAME = r"^projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(latest|\d+)$"
 SecretName = Annotated[str, Field(pattern=SECRET_NAME, description="Secret Manager resource name, never the secret")]
+
+
+def _without_credentials(address: str) -> str:
+    """Refuse a user name or password in a URL: it would show in the console."""
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        raise ValueError("is not a URL: its host or port can't be read") from None
+    if parts.username or parts.password:
+        raise ValueError("carries a user name or password; give a secret by its Secret Manager name")
+    if port == 0:
+        raise ValueError("is not a URL: its host or port can't be read")
+    return address
+
+
+def _known_source(address: str) -> str:
+    scheme, separator, _ = address.partition("://")
+    if not separator:
+        return address
+    if scheme not in {"gs", "http", "https", "hf"}:
+        raise ValueError("names a scheme that can't be read; gs://, https:// and hf:// can")
+    return _without_credentials(address)
+
+
+SECRET_WORDS = r"token|secret|password|passwd|credentials?|api[-_]?key|access[-_]?key"
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def _no_secrets_in_env(env: dict[str, str]) -> dict[str, str]:
+    """Variables show in the console with the pipeline's parameters."""
+    for name in env:
+        if not ENV_NAME.fullmatch(name):
+            raise ValueError("has a name that is no variable's: letters, digits and _ only")
+        if re.search(rf"(^|_)({SECRET_WORDS})$", name, re.IGNORECASE):
+            raise ValueError(
+                f"{name} would show in the console: use `hf_token_secret`, or a secret of the serving image"
+            )
+    return env
+
+
+def _no_secrets_in_args(args: tuple[str, ...]) -> tuple[str, ...]:
+    for arg in args:
+        flag = arg.split("=", 1)[0]
+        if re.fullmatch(rf"--?([\w-]*[-_])?({SECRET_WORDS})", flag, re.IGNORECASE):
+            raise ValueError(f"{flag} would show in the console: nothing secret may stand in arguments")
+    return args
+
+
+Env = Annotated[dict[str, str], AfterValidator(_no_secrets_in_env)]
+Args = Annotated[tuple[str, ...], AfterValidator(_no_secrets_in_args)]
 
 
 class Section(BaseModel):
@@ -60,12 +118,12 @@ class Serving(Section):
     """How a model is served. Equal for all variants; a variant adds its own arguments."""
 
     image: str | None = Field(None, description="serving container; Model Garden's own choice when absent")
-    machine_type: str = "a3-highgpu-8g"
+    machine_type: Word = "a3-highgpu-8g"
     accelerator: Accelerator | None = None
     command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    env: dict[str, str] = Field(default_factory=dict)
-    port: Count | None = None
+    args: Args = ()
+    env: Env = Field(default_factory=dict)
+    port: Port | None = None
     health_route: str | None = None
     predict_route: str | None = None
     shared_memory_mb: Count | None = None
@@ -106,14 +164,14 @@ class Variant(Section):
         description="1 to 40 of a-z, 0-9 and -, starting with a letter: it becomes part of an endpoint's id",
     )
     label: str | None = Field(None, description="how the report calls it")
-    args: tuple[str, ...] = Field((), description="added to `serving.args`: the speculative settings")
-    env: dict[str, str] = Field(default_factory=dict)
+    args: Args = Field((), description="added to `serving.args`: the speculative settings")
+    env: Env = Field(default_factory=dict)
     endpoint: str | None = Field(
         None,
         pattern=r"^projects/[^/\s]+/locations/[^/\s]+/endpoints/[^/\s]+$",
         description="resource name of an existing Vertex AI endpoint",
     )
-    url: str | None = Field(
+    url: Annotated[str, AfterValidator(_without_credentials)] | None = Field(
         None, pattern=r"^https?://[^/\s]+", description="base URL of any OpenAI-compatible server, up to and with /v1"
     )
     served_model: str | None = Field(None, description="the model name in requests to `url`")
@@ -136,7 +194,7 @@ class Variant(Section):
 class Workload(Section):
     """Which prompts, how many, how long the answers."""
 
-    dataset: str = Field(
+    dataset: Annotated[str, AfterValidator(_known_source)] = Field(
         "builtin",
         min_length=1,
         description="`builtin`, `sharegpt`, a path, gs:// or https:// address, `hf://owner/name[/file]`, "
@@ -156,6 +214,12 @@ class Workload(Section):
         0.02, description="a cell ends after a whole round (never before the third) once its intervals are narrower"
     )
     store_text: Flag = Field(True, description="keep the answers' texts, for the losslessness check")
+
+    @model_validator(mode="after")
+    def _room_for_prompts(self) -> Workload:
+        if self.min_prompt_tokens > self.max_prompt_tokens:
+            raise ValueError("`min_prompt_tokens` is above `max_prompt_tokens`: no prompt fits")
+        return self
 
     def requests_at(self, concurrency: int) -> int:
         """Requests of one cell: what was asked for, never under the least that gives an answer."""
@@ -181,14 +245,14 @@ class Criteria(Section):
 class Config(Section):
     """A whole benchmark."""
 
-    project: str = Field(min_length=1)
-    location: str = Field(min_length=1)
+    project: Word
+    location: str = Field(pattern=r"^[a-z0-9-]+$", description="a region, such as us-central1")
     pipeline_root: str | None = Field(None, description="gs:// folder for the artifacts of runs")
-    service_account: str | None = None
+    service_account: str | None = Field(None, pattern=r"^[^@\s]+@[^@\s]+$", description="an account's e-mail address")
     model: str | None = Field(
-        None, description="publisher/model@version of Model Garden, or a Hugging Face id (owner/name)"
+        None, min_length=1, description="publisher/model@version of Model Garden, or a Hugging Face id (owner/name)"
     )
-    tokenizer: str | None = Field(None, description="Hugging Face id, gs:// or local folder")
+    tokenizer: str | None = Field(None, min_length=1, description="Hugging Face id, gs:// or local folder")
     hf_token_secret: SecretName | None = None
     serving: Serving = Serving()
     variants: tuple[Variant, ...] = Field(min_length=1)
@@ -197,8 +261,8 @@ class Config(Section):
         None, description="id of a variant that is the baseline once more: how far its answers differ from themselves"
     )
     workload: Workload = Workload()
-    concurrency: tuple[Count, ...] = Field((1, 2, 4, 6, 8, 10), min_length=1)
-    repeats: Count = 3
+    concurrency: tuple[Level, ...] = Field((1, 2, 4, 6, 8, 10), min_length=1)
+    repeats: Rounds = 3
     max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
     price_per_hour: Positive | None = Field(None, description="of one endpoint, for cost per million tokens")
     slo: Slo | None = None
@@ -261,7 +325,7 @@ FLAG = re.compile(r"^(--[A-Za-z0-9][\w.-]*)")
 
 
 def _refuse_repeated_flags(args: tuple[str, ...], *, where: str = "") -> None:
-    flags = [match.group(1) for arg in args if (match := FLAG.match(arg))]
+    flags = [match.group(1).replace("_", "-") for arg in args if (match := FLAG.match(arg))]
     twice = sorted({flag for flag in flags if flags.count(flag) > 1})
     if twice:
         raise ValueError(f"{where}gives {twice[0]} twice: the server would silently take one of them")

@@ -53,7 +53,9 @@ def test_what_can_not_be_deleted_is_named_with_the_command(left, order):
     assert "gcloud ai endpoints" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [[], ["run", "--older-than", "6h"], ["--older-than", "soon"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["run", "--older-than", "6h"], ["--older-than", "soon"], ["--older-than", "99999999999999d"]]
+)
 def test_wrong_usage(arguments):
     done = cleanup(*arguments)
     assert done.returncode == 2

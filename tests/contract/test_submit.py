@@ -77,6 +77,36 @@ def test_a_template_that_is_not_there_is_refused(config, tmp_path):
     assert "there is no such file" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--label", "A B=C"], "--label"),
+        (["--label", "a=1", "--label", "a=2"], "twice"),
+        (["--label", f"a={'x' * 100}"], "--label"),
+        (["--image", "a b"], "--image"),
+        (["--image", ""], "--image"),
+    ],
+)
+def test_wrong_options_are_refused(config, arguments, words):
+    done = submit(config, "--dry-run", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+
+
+def test_a_file_that_is_no_template_is_refused(config):
+    done = submit(config, "--dry-run", "--template", config)
+    assert done.returncode == 2
+    assert "not a pipeline template" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["x.txt", "noext", "missing/../..", "/proc/x.yaml"])
+def test_a_template_can_not_be_written_everywhere(tmp_path, name):
+    command = [sys.executable, "-m", "eagle_bench", "compile", "-o", str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_job_is_submitted_and_waited_for(server, config):
     """Two endpoints that nobody can reach: the job runs to its end, keeps its report, and is not a success."""
     config.write_text(yaml.safe_dump({key: value for key, value in CONFIG.items() if key != "hf_token_secret"}))

@@ -101,6 +101,56 @@ def test_a_secret_in_place_of_its_name_is_not_repeated():
     assert "planted" not in message
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"hf_token_secret": ["hf_planted"]},
+        {"hf_token_secret": {"a": "hf_planted"}},
+        {"serving": {"env": "HF=hf_planted"}},
+        {"serving": {"env": {"X": ["hf_planted"]}}},
+        {"serving": {"env": {"HF_TOKEN": "hf_planted"}}},
+        {"serving": {"args": "--api-key=hf_planted"}},
+        {"serving": {"args": ["--api-key=hf_planted"]}},
+        {"variants": [{"id": "baseline"}, {"id": "x", "env": ["hf_planted"]}]},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "hf_planted"}]},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "https://user:planted@host/v1"}]},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "httpx://user:planted@host/v1"}]},
+        {"workload": {"dataset": "https://user:planted@host/f.json"}},
+        {"hf_thisisasecret_planted_by_the_test_here": 1},
+    ],
+)
+def test_secrets_in_wrong_places_are_refused_and_never_repeated(fields):
+    assert "planted" not in refused(changed(**fields))
+
+
+def test_flags_of_models_are_no_secrets():
+    args = ["--tokenizer=x", "--max-num-batched-tokens=4096", "--speculative-num-draft-tokens=8"]
+    assert config_file.validate(changed(serving={"args": args})).serving.args == tuple(args)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\na: 2\n", "twice"),
+        ("project: 2020-13-01\n", "not YAML"),
+        (f"repeats: {'9' * 5000}\n", "not YAML"),
+        ("[" * 3000, "not YAML"),
+        ("a: 0x_\n", "not YAML"),
+        (
+            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)),
+            "more than",
+        ),
+    ],
+)
+def test_texts_that_break_parsers_are_refused(text, words):
+    with pytest.raises(InputError, match=words):
+        config_file.parse(text)
+
+
+def test_long_values_are_cut():
+    assert len(refused(changed(location="x " * 10_000))) < 200
+
+
 def test_numbers_that_arrive_as_doubles_are_whole():
     taken = config_file.validate(changed(concurrency=[4.0, 8.0], repeats=3.0, workload={"prompts_per_level": 100.0}))
     assert taken.concurrency == (4, 8)

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from eagle_bench import __version__
 from eagle_bench.adapters.pipeline_template import parameters, sha256_of
 from eagle_bench.adapters.vertex import Place, address
@@ -80,16 +82,20 @@ def prepare(
         shown["pipeline template"] = f"sha256:{sha256_of(template)}"
     else:
         shown["pipeline template"] = template
-    return aiplatform.PipelineJob(
-        display_name=run_id,
-        job_id=run_id,
-        template_path=str(template),
-        pipeline_root=config.pipeline_root,
-        parameter_values=parameters(config, shown),
-        labels=labels or {},
+    arguments = {
+        "display_name": run_id,
+        "job_id": run_id,
+        "template_path": str(template),
+        "pipeline_root": config.pipeline_root,
+        "parameter_values": parameters(config, shown),
+        "labels": labels or {},
         # None: each task says itself whether it may be cached; True or False would override them all.
-        enable_caching=None,
-    )
+        "enable_caching": None,
+    }
+    try:
+        return aiplatform.PipelineJob(**arguments)
+    except (KeyError, ValueError, TypeError, yaml.YAMLError) as error:
+        raise InputError(f"{template}: not a pipeline template that can be used: {error}.") from None
 
 
 def request_of(job: Any) -> dict[str, Any]:

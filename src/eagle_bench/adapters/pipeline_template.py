@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
 from eagle_bench.config import Config
+from eagle_bench.errors import InputError
 from eagle_bench.variants import resolve
+
+IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]*")
 
 
 def compile_template(path: Path, *, image: str | None = None) -> str:
@@ -15,14 +19,24 @@ def compile_template(path: Path, *, image: str | None = None) -> str:
 
     Args:
         image: address of a built image, in place of the name that the components carry.
+
+    Raises:
+        InputError: the file can't be written under this name, or the image's address can't be one.
     """
+    if path.suffix not in {".yaml", ".yml"}:
+        raise InputError(f"{path}: a template's name must end in .yaml or .yml.")
+    if image is not None and not IMAGE.fullmatch(image):
+        raise InputError(f"--image {image[:60]!r}: not an image's address, such as us-docker.pkg.dev/…/bench@sha256:….")
     from kfp import compiler
 
     from eagle_bench.components._image import BENCH_IMAGE
     from eagle_bench.pipelines.eagle_benchmark import eagle_benchmark
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    compiler.Compiler().compile(eagle_benchmark, str(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        compiler.Compiler().compile(eagle_benchmark, str(path))
+    except OSError as error:
+        raise InputError(f"{path}: can't be written: {error.strerror or error}.") from None
     if image:
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace(f"image: {BENCH_IMAGE}\n", f"image: {image}\n"), encoding="utf-8")

@@ -54,4 +54,7 @@ def age(text: str) -> timedelta:
     match = re.fullmatch(r"(\d+)([mhd])", text)
     if not match:
         raise InputError(f"--older-than {text!r}: it must be a number and m, h or d, such as 6h.")
-    return timedelta(**{UNITS[match[2]]: int(match[1])})
+    try:
+        return timedelta(**{UNITS[match[2]]: int(match[1])})
+    except OverflowError:
+        raise InputError(f"--older-than {text[:30]!r}: too long ago.") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,9 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.errors import InputError, NoUsableResult
+
+LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 @click.command()
@@ -40,7 +44,7 @@ def command(
     from eagle_bench.adapters import pipeline_jobs
 
     given = config_file.load(config)
-    if template and image:
+    if template and image is not None:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
     if not (dry_run or skip_checks):
         from eagle_bench.adapters.vertex_address import on_this_machine
@@ -105,5 +109,9 @@ def _labels(given: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = label.partition("=")
         if not equals or not key:
             raise click.UsageError(f"--label {label!r}: it must be KEY=VALUE.")
+        if not LABEL_KEY.fullmatch(key) or not LABEL_VALUE.fullmatch(value):
+            raise click.UsageError(f"--label {label[:60]!r}: keys and values take a-z, 0-9, _ and -, 63 at most.")
+        if key in labels:
+            raise click.UsageError(f"--label {key} is given twice.")
         labels[key] = value
     return labels
