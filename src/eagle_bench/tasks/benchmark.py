@@ -7,13 +7,15 @@ from typing import Any
 
 from eagle_bench.adapters.vllm_client.measure import measure
 from eagle_bench.config import Criteria, Workload
-from eagle_bench.progress import say
+from eagle_bench.progress import now_and_then, say
 from eagle_bench.report.cell import scalars
 from eagle_bench.results import CellResult, CellSettings
 from eagle_bench.tasks.failures import failure_of, not_measured, read_failure
 from eagle_bench.tasks.targets import target_of
 from eagle_bench.variants import VariantSpec
 from eagle_bench.workload.prompts import MANIFEST, TOKENIZER, Manifest, read_staged
+
+PROGRESS_EVERY_S = 10.0
 
 
 def benchmark(
@@ -87,7 +89,7 @@ def _measured(
         settings=settings,
         tokenizer=tokenizer if tokenizer.is_dir() else None,
         run_id=run_id,
-        on_progress=lambda progress: say(spec.id, str(progress)),
+        on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
     )
     machines = endpoint.metadata.get("machines")
     known = {**measured_cell.environment, **({"machines": machines} if machines else {})}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from eagle_bench.adapters import vertex
-from eagle_bench.progress import say
+from eagle_bench.progress import now_and_then, say
 from eagle_bench.tasks.failures import failure_of, write_failure
 from eagle_bench.variants import VariantSpec
 
@@ -49,7 +48,7 @@ def deploy(
             run_id,
             spec,
             on_operation=lambda name: _write_resources(gcp_resources, _uri(name)),
-            on_progress=_now_and_then(spec.id),
+            on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
         )
     except Exception as error:  # the other variants are still to be measured
         failure = failure_of("deploy", error)
@@ -61,20 +60,6 @@ def deploy(
     seconds = time.monotonic() - started
     endpoint.metadata["deploySeconds"] = round(seconds, 1)
     say(spec.id, f"deployed after {seconds:.0f} s")
-
-
-def _now_and_then(variant: str) -> Callable[[str], None]:
-    """Passes on a line at most every quarter of a minute: a deploy is looked at far more often."""
-    last = float("-inf")
-
-    def on_progress(text: str) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= PROGRESS_EVERY_S:
-            last = now
-            say(variant, text.removeprefix(f"{variant}: "))
-
-    return on_progress
 
 
 def _fill(endpoint: Any, name: str) -> None:
