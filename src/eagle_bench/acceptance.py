@@ -6,6 +6,7 @@ tokens ÷ steps. The sources are never mixed, and the result says which one it i
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,6 +60,8 @@ def read_page(text: str) -> Page:
         try:
             value = float(match[3])
         except ValueError:
+            continue
+        if not math.isfinite(value):
             continue
         totals[match[1]] += value
         if match[1] == SGLANG_LENGTH:

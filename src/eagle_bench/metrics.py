@@ -17,12 +17,21 @@ P99_LEAST = 100  # below it the p99 is the maximum by another name
 
 
 def tpot_ms(record: RequestRecord) -> float | None:
-    """Time per output token after the first: (E2E − TTFT) ÷ (output tokens − 1)."""
+    """Time per output token after the first: (E2E − TTFT) ÷ (output tokens − 1).
+
+    None with one token, and where all of them came in one piece: the time between them was not seen.
+    """
     if record.error or record.e2e_ms is None or record.ttft_ms is None:
         return None
-    if record.output_tokens is None or record.output_tokens < 2:
+    if record.output_tokens is None or record.output_tokens < 2 or in_one_piece(record):
         return None
     return (record.e2e_ms - record.ttft_ms) / (record.output_tokens - 1)
+
+
+def in_one_piece(record: RequestRecord) -> bool:
+    """Whether an answer of several tokens came all at once, as through a proxy that collects it first."""
+    several = record.output_tokens is not None and record.output_tokens > 1
+    return record.error is None and several and record.ttft_ms is not None and record.e2e_ms == record.ttft_ms
 
 
 def inter_chunk_ms_p50(content_s: Sequence[float]) -> float | None:

@@ -160,3 +160,87 @@ def test_reasoning_and_tool_calls_are_content() -> None:
     body = event(reasoning_content="hm") + event(tool_calls=[{"function": {"name": "f"}}]) + b"data: [DONE]\n\n"
     answer = read_answer(received(HEAD + chunked([body])))
     assert len(answer.content_s) == 2
+
+
+KEYS = ["choices", "delta", "content", "usage", "completion_tokens", "prompt_tokens", "error", "code", "model"]
+KEYS += ["metrics", "acceptance_histogram", "num_spec_steps", "tool_calls", "finish_reason", "reasoning"]
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers(-(10**400), 10**400)
+    | st.text(st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=12,
+)
+HEADERS = st.sampled_from(
+    [b"", b"Content-Type: text/event-stream\r\n", b"Content-Length: \xb2\r\n", b"Content-Length: 7\r\n"]
+)
+
+
+@st.composite
+def responses(draw: st.DrawFn) -> bytes:
+    """Responses that are nearly right: a head, events of any JSON, with any bytes between them."""
+    events = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in draw(st.lists(JSON, max_size=4)))
+    body = events + draw(st.sampled_from([b"", b"data: [DONE]\n\n"])) + draw(st.binary(max_size=20))
+    if draw(st.booleans()):
+        return HEAD + chunked([body])
+    status = draw(st.sampled_from([b"200", b"302", b"404", b"999", b"20\xb2"]))
+    return b"HTTP/1.1 %s X\r\n%s\r\n" % (status, draw(HEADERS)) + body
+
+
+@given(st.one_of(st.binary(max_size=300), responses()), st.lists(st.integers(0, 10_000), max_size=4))
+def test_reading_an_answer_never_raises_whatever_came(data: bytes, cuts: list[int]) -> None:
+    answer = read_answer(received(data, cuts))
+    answer.text.encode()
+    if answer.error is not None:
+        answer.error.model_dump_json()
+    assert answer.output_tokens is None or 0 < answer.output_tokens <= 10**9
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"[" * 100_000, id="nested"),
+        pytest.param(b'{"usage": {"completion_tokens": NaN}}', id="NaN"),
+        pytest.param(b'{"usage": {"completion_tokens": Infinity}}', id="Infinity"),
+        pytest.param(b'{"usage": {"completion_tokens": 1e308}}', id="1e308"),
+        pytest.param(b'{"usage": {"completion_tokens": %s}}' % (b"9" * 400), id="400 digits"),
+        pytest.param(b'{"usage": {"completion_tokens": %s}}' % (b"9" * 5000), id="5000 digits"),
+    ],
+)
+def test_an_event_that_no_answer_has_is_malformed(data: bytes) -> None:
+    body = event(content="x") + b"data: " + data + b"\n\ndata: [DONE]\n\n"
+    answer = read_answer(received(HEAD + chunked([body])))
+    assert answer.error is not None
+    assert answer.error.kind == "malformed-stream"
+
+
+@pytest.mark.parametrize("length", ["²".encode("latin-1"), b"9" * 5000, b"+4", b"1_0"])
+def test_a_length_that_is_none_is_malformed(length: bytes) -> None:
+    answer = read_answer(received(b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\nabc" % length))
+    assert answer.error is not None
+    assert answer.error.kind == "malformed-stream"
+
+
+def test_half_of_a_surrogate_pair_is_replaced_and_two_halves_are_joined() -> None:
+    body = event(content="a \ud83d") + event(content="\ude00 b \ud800") + b"data: [DONE]\n\n"
+    answer = read_answer(received(HEAD + chunked([body])))
+    assert answer.error is None
+    assert answer.text == "a \N{GRINNING FACE} b \N{REPLACEMENT CHARACTER}"
+    assert answer.first_text == "a \N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_says_where_to(status: int) -> None:
+    head = b"HTTP/1.1 %d X\r\nLocation: https://there/v1/chat/completions\r\nContent-Length: 0\r\n\r\n" % status
+    answer = read_answer(received(head))
+    assert answer.error is not None
+    assert "redirects to https://there/v1/chat/completions" in answer.error.body
+    assert "Use https://there/v1 as the URL" in answer.error.body
+
+
+def test_a_tls_alert_to_a_plain_request_is_named() -> None:
+    answer = read_answer(received(b"\x15\x03\x03\x00\x02\x02\x46"))
+    assert answer.error is not None
+    assert "https://" in answer.error.body

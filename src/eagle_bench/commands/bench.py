@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Sequence
+import signal
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
-from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.errors import EagleBenchError, InputError, NoUsableResult
 from eagle_bench.results import CellResult, CellSettings, Summary
 from eagle_bench.units import NOTHING, milliseconds, rate, significant
 
 if TYPE_CHECKING:
-    from eagle_bench.adapters.vllm_client import Target
+    from eagle_bench.adapters.vllm_client import Progress, Target
     from eagle_bench.workload.prompts import StagedPrompt
 
 _POSITIVE = click.IntRange(min=1)
+
+
+def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """Ranges let "nan" and "inf" through."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
+def _text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """What the system could not decode arrives with halves of surrogate pairs, which can't be sent or stored."""
+    if value is not None and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise click.BadParameter(f"{value!r} is not text in UTF-8.")
+    return value
 
 
 @click.command(name="bench")
@@ -41,13 +61,29 @@ _POSITIVE = click.IntRange(min=1)
 @click.option(
     "--rounds", type=_POSITIVE, default=3, show_default=True, metavar="R", help="Repeats that share the prompts."
 )
-@click.option("--model", metavar="NAME", help="Model name in requests.  [default: the first that the server lists]")
 @click.option(
-    "--variant", default="endpoint", show_default=True, metavar="ID", help="Name of this side in a comparison."
+    "--model",
+    metavar="NAME",
+    callback=_text,
+    help="Model name in requests.  [default: the first that the server lists]",
+)
+@click.option(
+    "--variant",
+    default="endpoint",
+    show_default=True,
+    metavar="ID",
+    callback=_text,
+    help="Name of this side in a comparison.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the bearer token.")
 @click.option(
-    "--request-timeout", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True, metavar="S"
+    "--request-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    metavar="S",
+    callback=_finite,
+    help="Limit of one answer, in seconds.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Chooses among the prompts of a larger file.")
 @click.option("--ignore-eos", is_flag=True, help="Answers of fixed length; the result is labelled.")
@@ -55,6 +91,7 @@ _POSITIVE = click.IntRange(min=1)
     "--precision",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
+    callback=_finite,
     help="End after a round once the 95 % intervals are narrower than this, such as 0.02.",
 )
 @click.option("--out", required=True, metavar="cell.json", type=click.Path(path_type=Path, dir_okay=False))
@@ -80,44 +117,55 @@ def command(
 
     Exit status 4 when no request succeeded; the file is written all the same.
     """
-    from eagle_bench.adapters.vllm_client import measure
-    from eagle_bench.workload import cell_prompts
+    started = threading.Event()
+    with _ended_before(started):
+        from eagle_bench.adapters.vllm_client import measure
+        from eagle_bench.workload import cell_prompts
 
-    folder = _tokenizer_folder(tokenizer) if tokenizer else None
-    warmup, measured = cell_prompts(
-        prompts_file,
-        concurrency=concurrency,
-        num_prompts=num_prompts,
-        rounds=1,
-        tokenizer=folder,
-        seed=seed,
-        prompt_column=prompt_column,
-        max_output_tokens=max_tokens,
-    )
-    measured = _in_rounds(measured, rounds, concurrency)
-    _make_folder(out)
-    result = measure(
-        _target(base_url, model, api_key_env),
-        warmup,
-        measured,
-        variant=variant,
-        concurrency=concurrency,
-        settings=CellSettings(
-            max_output_tokens=max_tokens,
-            ignore_eos=ignore_eos,
-            requests=len(measured),
-            rounds=measured[-1].round + 1,
-            warmup_requests=len(warmup),
-            request_timeout_s=request_timeout,
+        out = _place(out, prompts_file)
+        folder = _tokenizer_folder(tokenizer) if tokenizer else None
+        warmup, measured = cell_prompts(
+            prompts_file,
+            concurrency=concurrency,
+            num_prompts=num_prompts,
+            rounds=1,
+            tokenizer=folder,
             seed=seed,
-            shape="answers of fixed length" if ignore_eos else None,
-            precision=precision,
-        ),
-        tokenizer=folder,
-        on_progress=lambda progress: click.echo(str(progress), err=True),
-    )
-    out.write_text(result.model_dump_json(), encoding="utf-8")
+            prompt_column=prompt_column,
+            max_output_tokens=max_tokens,
+        )
+        measured = _in_rounds(measured, rounds, concurrency, prompts_file)
+
+        def tell(progress: Progress) -> None:
+            started.set()
+            click.echo(str(progress), err=True)
+
+        result = measure(
+            _target(base_url, model, api_key_env),
+            warmup,
+            measured,
+            variant=variant,
+            concurrency=concurrency,
+            settings=CellSettings(
+                max_output_tokens=max_tokens,
+                ignore_eos=ignore_eos,
+                requests=len(measured),
+                rounds=measured[-1].round + 1,
+                warmup_requests=len(warmup),
+                request_timeout_s=request_timeout,
+                seed=seed,
+                shape="answers of fixed length" if ignore_eos else None,
+                precision=precision,
+            ),
+            tokenizer=folder,
+            on_progress=tell,
+        )
+        started.set()
+        _write(result, out)
     _report(result, out)
+    for warning in result.warnings:
+        if warning.startswith("failure-rate"):
+            click.echo(f"eagle-bench: {warning.partition(': ')[2]}", err=True)
     if any(warning.startswith("interrupted") for warning in result.warnings):
         raise click.Abort
     if result.metrics is None:
@@ -125,12 +173,45 @@ def command(
         raise NoUsableResult(f"{base_url}: {reason}", hint=f"What there is stands in {out}.")
 
 
-def _in_rounds(prompts: Sequence[StagedPrompt], rounds: int, concurrency: int) -> list[StagedPrompt]:
-    """Share the prompts among rounds of at least `concurrency` each: a smaller round never holds the level."""
-    possible = min(rounds, max(1, len(prompts) // concurrency))
+@contextmanager
+def _ended_before(started: threading.Event) -> Iterator[None]:
+    """Until `started` is set, SIGTERM ends the command with one line and status 143; from then on a result is due.
+
+    While a cell runs it takes the signal itself.
+    """
+
+    def end(*_: object) -> None:
+        if not started.is_set():
+            click.echo("eagle-bench: ended by SIGTERM before anything was measured.", err=True)
+            # An exception would have to find its way out of a half-done import, and many of them catch everything.
+            os._exit(128 + signal.SIGTERM)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _in_rounds(prompts: Sequence[StagedPrompt], rounds: int, concurrency: int, path: Path) -> list[StagedPrompt]:
+    """Share the prompts among rounds of at least `concurrency` each: a smaller round never holds the level.
+
+    Raises:
+        InputError: they are not enough for one.
+    """
+    count = len(prompts)
+    if count < concurrency:
+        raise InputError(
+            f"{path}: {count} prompt{'s' if count > 1 else ''} can't keep {concurrency} requests in flight.",
+            hint=f"Measure at least {concurrency} prompts, better {3 * concurrency}, or lower --concurrency.",
+        )
+    possible = min(rounds, count // concurrency)
     if possible < rounds:
         click.echo(
-            f"{len(prompts)} prompts are enough for {possible} round{'s' if possible > 1 else ''} "
+            f"{count} prompt{'s are' if count > 1 else ' is'} enough for {possible} round{'s' if possible > 1 else ''} "
             f"at concurrency {concurrency}, not for {rounds}.",
             err=True,
         )
@@ -144,7 +225,11 @@ def _target(base_url: str, model: str | None, api_key_env: str | None) -> Target
     from eagle_bench.adapters.vllm_client.pages import served_model
     from eagle_bench.adapters.vllm_client.target import address
 
-    address(base_url)
+    try:
+        Target(base_url=base_url)
+        address(base_url)
+    except InputError as error:
+        raise InputError(f"--base-url {error.message}", hint=error.hint) from None
     token = _token(api_key_env)
     at_root = not urlsplit(base_url).path.strip("/")
     for url in (base_url, base_url.rstrip("/") + "/v1") if at_root else (base_url,):
@@ -160,6 +245,8 @@ def _token(variable: str | None) -> Callable[[], str] | None:
     value = os.environ.get(variable, "")
     if not value.strip():
         raise InputError(f"--api-key-env {variable}: there is no such environment variable, or it is empty.")
+    if not value.isascii() or not value.isprintable():
+        raise InputError(f"--api-key-env {variable}: it holds something else than printable ASCII, and can't be sent.")
     return lambda: value
 
 
@@ -182,13 +269,45 @@ def _tokenizer_folder(name: str) -> Path:
         ) from None
 
 
-def _make_folder(out: Path) -> None:
+def _place(out: Path, prompts_file: Path) -> Path:
+    """Where the result will stand, links followed; nothing is left there but its folder.
+
+    Raises:
+        InputError: it can't be written there, or is the file of prompts.
+    """
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with out.open("a"):
-            pass
+        place = out.resolve()
+        if place == prompts_file.resolve():
+            raise InputError(f"--out {out}: is the file of prompts; the result would replace it.")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists() and not stat.S_ISREG(place.stat().st_mode):
+            raise InputError(f"--out {out}: is not a file.")
+        with tempfile.TemporaryFile(dir=place.parent) as file:
+            file.write(b"{}")
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"--out {out}: it can't be written: {reason}.") from None
+    return place
+
+
+def _write(result: CellResult, out: Path) -> None:
+    """Write the result whole or not at all, and elsewhere where its place has become unusable.
+
+    Raises:
+        EagleBenchError: it does not stand in its place; says where it was kept.
+    """
+    text = result.model_dump_json()
+    partial = out.with_name(f".{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(out)
     except OSError as error:
-        raise InputError(f"--out {out}: it can't be written: {error.strerror}.") from None
+        partial.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile("w", prefix="cell-", suffix=".json", encoding="utf-8", delete=False) as kept:
+            kept.write(text)
+        raise EagleBenchError(
+            f"--out {out}: it can't be written: {error.strerror}.", hint=f"The result was kept in {kept.name}."
+        ) from None
 
 
 def _report(result: CellResult, out: Path) -> None:
@@ -212,4 +331,4 @@ def _report(result: CellResult, out: Path) -> None:
         click.echo(f"  {name:<18} {value:>12}")
     for warning in result.warnings:
         click.echo(f"  ! {warning}")
-    click.echo(f"written: {out}")
+    click.echo(f"written: {click.format_filename(out)}")

@@ -25,6 +25,8 @@ ROLES: dict[str, Role] = {
     "developer": "system",
 }
 EMPTY, NO_USER = "empty", "no user turn"
+NESTED = "nested too deeply"
+LONGEST_ANSWER = 1_000_000  # tokens
 NOT_TEXT = "a turn that is not text, or not of user, assistant or system"
 
 
@@ -57,14 +59,17 @@ def entry_of(item: object, *, shown: str, place: str, number: int) -> Entry:
         raise Malformed(shown, place, f"found {_json(item)}, not an object")
     try:
         turns, length = _turns_of(item), _length(item.get("output_tokens"))
+        name, kind = _name(item.get("id")), _name(item.get("kind"))
     except _Wrong as wrong:
         raise Malformed(shown, place, wrong.found, wrong.allowed) from None
+    except RecursionError:
+        raise Malformed(shown, place, NESTED) from None
     messages, problem = _asked(turns, recorded="conversations" in item)
     if problem:
         return Entry(place, None, problem)
     prompt = Prompt(
-        id=str(item["id"]) if item.get("id") not in (None, "") else f"{number}",
-        kind=str(item["kind"]) if item.get("kind") else None,
+        id=name or f"{number}",
+        kind=kind or None,
         messages=tuple(messages),
         max_tokens=length,
     )
@@ -123,8 +128,17 @@ def _text(content: object) -> str | None:
         content = "\n".join(str(part.get("text", "")) for part in content)
     if not isinstance(content, str):
         return None
-    # Half of a surrogate pair is valid JSON and no text: it can't be sent.
-    return content if content.isascii() else content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return sendable(content)
+
+
+def sendable(text: str) -> str:
+    """Half of a surrogate pair is valid JSON and no text: it can't be sent, and becomes U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _name(value: object) -> str:
+    """An id or a kind; "" where there is none."""
+    return "" if value is None else sendable(str(value))
 
 
 def _asked(turns: list[Turn], *, recorded: bool) -> tuple[list[Message], str | None]:
@@ -152,10 +166,15 @@ def _length(value: object) -> int | None:
         length = float(str(value))
     except ValueError:
         length = 0.0
-    if length < 1 or not length.is_integer():
-        raise _Wrong(f"`output_tokens` is {_json(value)}", "a whole number of at least 1")
+    if not 1 <= length <= LONGEST_ANSWER or not length.is_integer():
+        raise _Wrong(
+            f"`output_tokens` is {_json(value)}", f"a whole number of at least 1 and at most {LONGEST_ANSWER:,}"
+        )
     return int(length)
 
 
 def _json(value: object) -> str:
-    return excerpt(json.dumps(value, ensure_ascii=False, default=str))
+    try:
+        return excerpt(json.dumps(value, ensure_ascii=False, default=str))
+    except RecursionError:
+        return f"something {NESTED}"

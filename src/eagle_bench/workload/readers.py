@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eagle_bench.errors import InputError
-from eagle_bench.workload.conversations import ALLOWED, Entry, entry_of, excerpt
+from eagle_bench.workload.conversations import ALLOWED, NESTED, Entry, entry_of, excerpt
 
 BOM = b"\xef\xbb\xbf"
+WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, and of UTF-32
 LARGEST_LOCATED_BYTES = 64 * 2**20
 csv.field_size_limit(2**27)
 
@@ -48,16 +49,23 @@ def read(path: Path, *, prompt_column: str | None = None, name: str | None = Non
             head = start.removeprefix(BOM).lstrip()
             if not head:
                 raise InputError(f"{shown}: is empty. It must hold {ALLOWED}.")
+            if head.startswith(WIDE_BOMS):
+                raise InputError(
+                    f"{shown}: is text in UTF-16 or UTF-32. The encoding must be UTF-8.",
+                    hint="Save it as UTF-8, as with `iconv -f UTF-16 -t UTF-8`.",
+                )
             if head.startswith(b"PAR1") or b"\0" in head:
-                raise InputError(f"{shown}: is a binary file. It must hold {ALLOWED}.")
+                raise InputError(f"{shown}: is a binary file. It must hold {ALLOWED}, in UTF-8.")
             if head.startswith(b"["):
                 yield from _array(file, path, shown)
             elif head.startswith(b"{"):
                 yield from _lines(file, shown)
             else:
                 yield from _table(file, shown, prompt_column)
-    except (FileNotFoundError, IsADirectoryError):
+    except FileNotFoundError:
         raise InputError(f"{shown}: there is no such file.") from None
+    except IsADirectoryError:
+        raise InputError(f"{shown}: is a folder, not a file.") from None
     except OSError as error:
         raise InputError(f"{shown}: can't be read: {error.strerror or error}.") from None
 
@@ -70,7 +78,7 @@ def _array(file: BinaryIO, path: Path, shown: str) -> Iterator[Entry]:
         for item in ijson.items(file, "item", use_float=True):
             number += 1
             yield entry_of(item, shown=shown, place=f"entry {number}", number=number)
-    except (ijson.JSONError, UnicodeDecodeError) as error:
+    except (ijson.JSONError, ValueError) as error:
         raise InputError(f"{shown}, {_broken_at(path, number)}: not JSON: {_first_line(error)}.") from None
     if number == 0:
         raise InputError(f"{shown}: is an empty array. It must hold {ALLOWED}.")
@@ -83,7 +91,7 @@ def _broken_at(path: Path, entries: int) -> str:
             json.loads(path.read_bytes())
         except json.JSONDecodeError as error:
             return f"line {error.lineno}, column {error.colno}"
-        except UnicodeDecodeError:
+        except (ValueError, RecursionError):
             pass
     return f"after entry {entries}"
 
@@ -102,8 +110,10 @@ def _lines(file: BinaryIO, shown: str) -> Iterator[Entry]:
             continue
         try:
             item = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             why = f"{error.msg}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else f"{error}"
+            if isinstance(error, RecursionError):
+                why = NESTED
             raise InputError(
                 f"{shown}, line {number}: not a JSON object on one line: {why}: {excerpt(line.decode(errors='replace').strip())}.",
                 hint=f"The file must hold {ALLOWED}.",
@@ -112,27 +122,37 @@ def _lines(file: BinaryIO, shown: str) -> Iterator[Entry]:
 
 
 def _table(file: BinaryIO, shown: str, column: str | None) -> Iterator[Entry]:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    text, begins = io.TextIOWrapper(file, encoding="utf-8", newline=""), 1
     try:
-        rows = csv.DictReader(text)
+        # Strict: an unclosed quote would swallow the rows behind it without a word.
+        rows = csv.DictReader(text, strict=True)
         columns = list(rows.fieldnames or ())
         wanted = column or "prompt"
         if wanted not in columns:
             asked = f"there is no column {wanted!r}" if column else "no column is named"
             raise InputError(
                 f"{shown}, line 1: read as CSV, {asked}; the columns are {excerpt(', '.join(columns))}.",
-                hint=f"Name one of them with `prompt_column`. Other forms: {ALLOWED}.",
+                hint=f"Name one of them with `--prompt-column` (`prompt_column` in a configuration). Other forms: {ALLOWED}.",
             )
+        number = 0
         for number, row in enumerate(rows, 1):
+            begins = rows.line_num + 1
             # The line of a row's end: cells may hold line breaks.
             place = f"line {rows.line_num}"
             item = {"prompt": row[wanted] or "", "id": row.get("id"), "kind": row.get("kind")}
             if row.get("output_tokens"):
                 item["output_tokens"] = row["output_tokens"]
             yield entry_of(item, shown=shown, place=place, number=number)
+        if number == 0:
+            raise InputError(f"{shown}: has no rows below its header.")
     except UnicodeDecodeError as error:
-        raise InputError(f"{shown}: is not UTF-8 text: {error}. It must hold {ALLOWED}.") from None
+        raise InputError(
+            f"{shown}: is not UTF-8 text: {error}. The encoding must be UTF-8. It must hold {ALLOWED}."
+        ) from None
     except csv.Error as error:
-        raise InputError(f"{shown}: can't be read as CSV: {error}. It must hold {ALLOWED}.") from None
+        raise InputError(
+            f"{shown}, the row that begins in line {begins}: can't be read as CSV: {error}. Is a quote not closed there?",
+            hint=f"A quote inside a quoted cell is written twice. The file must hold {ALLOWED}.",
+        ) from None
     finally:
         text.detach()

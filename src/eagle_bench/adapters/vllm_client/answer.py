@@ -13,9 +13,11 @@ from typing import Any
 from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.results import ErrorKind, RequestError
+from eagle_bench.workload.conversations import sendable
 
 _KEPT = 2000  # characters of an error body
 _MOST_TOKENS = 10**9  # of one answer; a larger count is none
+_LONGEST_LIST = 1000  # draft positions
 _REDIRECTS = {301, 302, 303, 307, 308}
 _FAULTS: dict[str, ErrorKind] = {
     "timeout": "timeout",
@@ -42,7 +44,7 @@ class Answer:
         content_s: when each chunk with content was read.
         first_text: the content of the first such chunk.
         first_chunk_tokens: the server's count up to the first such chunk, where it sends one with each.
-        speculation: the response's own numbers about speculative decoding, as they came.
+        speculation: the response's own numbers about speculative decoding, single or in lists.
     """
 
     status: int | None = None
@@ -88,17 +90,12 @@ def read_answer(exchange: Exchange) -> Answer:
         answer.error = RequestError(
             kind="malformed-stream",
             status=answer.status,
-            body=plain(f"An answer that can't be read: {type(error).__name__}: {error}")[:_KEPT],
+            body=sendable(f"An answer that can't be read: {type(error).__name__}: {error}")[:_KEPT],
         )
     if exchange.fault is not None and (answer.error is None or answer.status == 200):
         kind = _FAULTS.get(exchange.fault_kind or "", "other")
         answer.error = RequestError(kind=kind, status=answer.status, body=exchange.fault[:_KEPT])
     return answer
-
-
-def plain(text: str) -> str:
-    """A text that can be stored and sent: half of a surrogate pair, valid in JSON and no text, becomes U+FFFD."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_stream(head: http1.Head, data: bytes) -> bool:
@@ -112,7 +109,9 @@ def _refusal(head: http1.Head, body: bytes) -> RequestError:
     location = head.headers.get("location")
     if head.status in _REDIRECTS and location:
         # Followed, it would put another server's time into the measurement.
-        text = f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
+        text = (
+            f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
+        )
     return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip()[:_KEPT])
 
 
@@ -169,8 +168,8 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
                 answer.first_text = content
                 answer.first_chunk_tokens = answer.output_tokens
             texts.append(content)
-    answer.text = plain("".join(texts))  # joined first: the halves of a pair may come in two chunks
-    answer.first_text = plain(answer.first_text)
+    answer.text = sendable("".join(texts))  # joined first: the halves of a pair may come in two chunks
+    answer.first_text = sendable(answer.first_text)
 
 
 def _event(payload: bytes) -> Any:
@@ -179,6 +178,19 @@ def _event(payload: bytes) -> Any:
         return json.loads(payload, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return None
+
+
+def _numbers(found: dict[str, Any]) -> dict[str, Any]:
+    """What of an object is a number, or a short list of numbers, that can be counted with."""
+
+    def counts(value: Any) -> bool:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+
+    return {
+        name: value
+        for name, value in found.items()
+        if counts(value) or (isinstance(value, list) and len(value) <= _LONGEST_LIST and all(map(counts, value)))
+    }
 
 
 def _no_number(name: str) -> None:
@@ -193,9 +205,9 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
         answer.output_tokens = _count(usage.get("completion_tokens")) or answer.output_tokens
     for key in ("speculative_decoding", "spec_decode", "meta_info", "sglext", "metrics"):
         if isinstance(event.get(key), dict):
-            answer.speculation = {**(answer.speculation or {}), **event[key]}
+            answer.speculation = {**(answer.speculation or {}), **_numbers(event[key])}
     if isinstance(event.get("model"), str):
-        answer.model = plain(event["model"])
+        answer.model = sendable(event["model"])
     choices = event.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
@@ -215,7 +227,9 @@ def _event_error(error: Any) -> RequestError:
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
-    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=plain(text)[:_KEPT])
+    return RequestError(
+        kind=error_kind(status) if status else "server-error", status=status or 200, body=sendable(text)[:_KEPT]
+    )
 
 
 def _count(value: Any) -> int | None:

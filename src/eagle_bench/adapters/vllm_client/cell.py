@@ -27,7 +27,7 @@ from eagle_bench.adapters.vllm_client.rounds import Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
 from eagle_bench.errors import InputError
-from eagle_bench.metrics import cell_metrics, counts, failure_rate, round_window
+from eagle_bench.metrics import cell_metrics, counts, failure_rate, in_one_piece, round_window
 from eagle_bench.precision import enough
 from eagle_bench.results import (
     Acceptance,
@@ -46,6 +46,7 @@ from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
 _TICK_S = 2.0
 _STOP_SHARE = 0.5  # of failures: above it a cell has no answer to give
 _STOP_LEFT_S = 30.0  # and only where going on would cost something
+_PIECES_SHARE = 0.1  # of answers without a TPOT: above it the median is of the others
 
 
 @dataclass
@@ -83,6 +84,8 @@ class Cell:
             probed = await probe(self.target, self.settings, tokens, self._note)
             self.target = probed.target
             self._check_counting(probed)
+            if probed.silent:
+                self._warn("stopped-early", "no connection could be made; the others would have waited as long")
             settings = self.settings.model_copy(
                 update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
             )
@@ -98,6 +101,9 @@ class Cell:
         client = health(sender.watches)
         if suspect(client, metrics):
             self._warn("client-slow", f"the client ran late: {_lateness(client)}")
+        pieces = sum(map(in_one_piece, records))
+        if pieces > _PIECES_SHARE * count.completed:
+            self._warn("one-piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
         rate = failure_rate(count)
         if rate is not None and rate > settings.max_failure_rate:
             self._warn("failure-rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")
@@ -296,6 +302,8 @@ def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:
     kind = Counter(error.kind for error in errors).most_common(1)[0][0]
     error = next(e for e in errors if e.kind == kind)
     status = f", HTTP {error.status}" if error.status else ""
+    if not records:
+        return CellFailure(stage="benchmark", kind=kind, message=f"No request was sent: {error.body[:500]}")
     return CellFailure(
         stage="benchmark",
         kind=kind,

@@ -107,43 +107,54 @@ async def run(request: RequestFunction, samples: Sequence[Sample], *, url: str, 
     from vllm.benchmarks.datasets import SampleRequest
     from vllm.benchmarks.lib import endpoint_request_func as backends
 
-    backends.ASYNC_REQUEST_FUNCS[BACKEND] = request
+    sessions: set[Any] = set()
+
+    async def noted(request_func_input: Any, session: Any, pbar: Any = None) -> Any:
+        sessions.add(session)
+        return await request(request_func_input, session, pbar)
+
+    backends.ASYNC_REQUEST_FUNCS[BACKEND] = noted
     if BACKEND not in backends.OPENAI_COMPATIBLE_BACKENDS:
         backends.OPENAI_COMPATIBLE_BACKENDS.append(BACKEND)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="All requests failed")  # told in our own words
-        result = await serve.benchmark(
-            task_type=serve.TaskType.GENERATION,
-            endpoint_type=BACKEND,
-            api_url=url,
-            base_url="",  # vLLM would scrape {base_url}/metrics without a token; ours goes with one
-            model_id="",
-            model_name="",
-            tokenizer=_Counted(),
-            input_requests=[
-                SampleRequest(
-                    prompt="",
-                    prompt_len=sample.prompt_tokens,
-                    expected_output_len=sample.max_tokens,
-                    request_id=str(index),
-                    chat_messages=sample.messages,
-                )
-                for index, sample in enumerate(samples)
-            ],
-            logprobs=None,
-            request_rate=float("inf"),
-            burstiness=1.0,
-            disable_tqdm=True,
-            num_warmups=0,
-            profile=False,
-            selected_percentile_metrics=["ttft", "tpot", "e2el"],
-            selected_percentiles=[99.0],
-            ignore_eos=False,
-            goodput_config_dict={},
-            max_concurrency=concurrency,
-            lora_modules=None,
-            extra_headers=None,
-            extra_body=None,
-            ready_check_timeout_sec=0,
-        )
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="All requests failed")  # told in our own words
+            result = await serve.benchmark(
+                task_type=serve.TaskType.GENERATION,
+                endpoint_type=BACKEND,
+                api_url=url,
+                base_url="",  # vLLM would scrape {base_url}/metrics without a token; ours goes with one
+                model_id="",
+                model_name="",
+                tokenizer=_Counted(),
+                input_requests=[
+                    SampleRequest(
+                        prompt="",
+                        prompt_len=sample.prompt_tokens,
+                        expected_output_len=sample.max_tokens,
+                        request_id=str(index),
+                        chat_messages=sample.messages,
+                    )
+                    for index, sample in enumerate(samples)
+                ],
+                logprobs=None,
+                request_rate=float("inf"),
+                burstiness=1.0,
+                disable_tqdm=True,
+                num_warmups=0,
+                profile=False,
+                selected_percentile_metrics=["ttft", "tpot", "e2el"],
+                selected_percentiles=[99.0],
+                ignore_eos=False,
+                goodput_config_dict={},
+                max_concurrency=concurrency,
+                lora_modules=None,
+                extra_headers=None,
+                extra_body=None,
+                ready_check_timeout_sec=0,
+            )
+    except BaseException:
+        for session in sessions:  # vLLM closes its own at an orderly end only
+            await session.close()
+        raise
     return EngineResult(**{name: result[name] for name in EngineResult.__dataclass_fields__})

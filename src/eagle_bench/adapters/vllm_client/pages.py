@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 from eagle_bench.adapters.vllm_client import http1
-from eagle_bench.adapters.vllm_client.answer import plain
 from eagle_bench.adapters.vllm_client.payload import get_bytes
 from eagle_bench.adapters.vllm_client.target import address
 from eagle_bench.adapters.vllm_client.wire import Pool
+from eagle_bench.workload.conversations import sendable
 
 _TIMEOUT_S, _CONNECT_S = 10.0, 5.0
 
@@ -39,4 +39,4 @@ async def served_model(base_url: str, token: str | None) -> str | None:
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
     # Half of a surrogate pair can't be sent: such a name is none.
-    return name if isinstance(name, str) and plain(name) == name else None
+    return name if isinstance(name, str) and sendable(name) == name else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -19,15 +20,20 @@ _QUESTION = (Message(role="user", content="Name three colours of the rainbow."),
 _TOKENS, _TRIES, _PAUSE_S = 16, 3, 0.5
 _WORTH_ANOTHER_TRY = {"connection", "overload", "server-error", "quota", "dropped-stream", "empty"}
 _PROBE_TIMEOUT_S = 120.0
+_CONNECT_S = 15.0  # for one connection with its handshake; who is silent for so long is not asked again
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What was found; `error` where the endpoint never answered as it should, and the rest is a guess."""
+    """What was found; `error` where the endpoint never answered as it should, and the rest is a guess.
+
+    `silent`: not even a connection was made, and that took its time: each further one would take it again.
+    """
 
     target: Target
     capabilities: Capabilities
     error: RequestError | None = None
+    silent: bool = False
 
 
 async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, note: Callable[[str], None]) -> Probed:
@@ -37,6 +43,7 @@ async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, not
     spelling; a passing fault is tried again, three times in all. These requests are never measured.
     """
     first: RequestError | None = None
+    began_s = time.perf_counter()
     # Vertex AI takes `max_tokens` and refuses `stream_options`; some others only know the newer name.
     for limit, with_options in product(("max_tokens", "max_completion_tokens"), (True, False)):
         found = Capabilities(
@@ -59,23 +66,34 @@ async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, not
         first = first or answer.error
         if answer.error.kind != "refused":
             break
-    return Probed(target, Capabilities(usage_in_stream=False), first)
+    if first is not None and answer.status is None:
+        _hint(target, first, note)
+    silent = first is not None and first.kind == "connection" and time.perf_counter() - began_s >= _CONNECT_S
+    return Probed(target, Capabilities(usage_in_stream=False), first, silent)
+
+
+def _hint(target: Target, error: RequestError, note: Callable[[str], None]) -> None:
+    """A server that speaks TLS may close the connection without a word to a plain request."""
+    if target.base_url.startswith("http://") and error.kind == "dropped-stream":
+        note(f"{target.base_url} closes the connection instead of answering: if it speaks TLS, https:// is meant.")
 
 
 async def _patiently(target: Target, settings: CellSettings, found: Capabilities, tokens: TokenKeeper) -> Answer:
-    answer = Answer()
+    answer, began_s = Answer(), time.perf_counter()
     for attempt in range(_TRIES):
         if attempt:
             await asyncio.sleep(_PAUSE_S)
         answer = await _ask(target, settings, found, tokens)
         if answer.error is None or answer.error.kind not in _WORTH_ANOTHER_TRY:
             break
+        if answer.error.kind == "connection" and time.perf_counter() - began_s >= _CONNECT_S:
+            break
     return answer
 
 
 async def _ask(target: Target, settings: CellSettings, found: Capabilities, tokens: TokenKeeper) -> Answer:
     place = address(target.chat_url)
-    pool = Pool(place)
+    pool = Pool(place, connect_timeout_s=_CONNECT_S)
     try:
         token = await tokens.current()
         body = encode(target.model, _QUESTION, fields(settings, found, _TOKENS))
