@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from eagle_bench.adapters.vllm_client import Progress
 from eagle_bench.cli import main
 from eagle_bench.results import CellResult
 from truth_server import oracle
@@ -115,6 +118,13 @@ def test_fewer_prompts_than_rounds_need_make_fewer_rounds(tmp_path: Path, capsys
     assert "9 prompts are enough for 2 rounds" in capsys.readouterr().err
 
 
+def test_one_prompt_is_enough_for_one_round(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer(**QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 1, "--prompts", prompts(tmp_path, 1), "--out", out) == 0
+    assert "1 prompt is enough for 1 round at concurrency 1, not for 3." in capsys.readouterr().err
+
+
 def test_no_success_is_status_4_with_the_servers_words_and_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,6 +149,7 @@ def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys
     assert result.metrics is None
     assert result.failure is not None
     assert result.failure.kind == "connection"
+    assert not any(warning.startswith("client-slow") for warning in result.warnings)
 
 
 @pytest.mark.parametrize(
@@ -152,6 +163,24 @@ def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys
         ({"--api-key-env": "NO_SUCH_VARIABLE"}, "NO_SUCH_VARIABLE"),
         ({"--tokenizer": "./no-such-folder"}, "no-such-folder"),
         ({"--max-tokens": 0}, "--max-tokens"),
+        ({"--request-timeout": "nan"}, "--request-timeout"),
+        ({"--request-timeout": "inf"}, "--request-timeout"),
+        ({"--model": "\udc80x"}, "--model"),
+        ({"--variant": "\udc80x"}, "--variant"),
+        ({"--base-url": "http://[::1/v1"}, "--base-url"),
+        ({"--base-url": "http://.../v1"}, "--base-url"),
+        ({"--base-url": f"http://{'a' * 64}.invalid/v1"}, "1 to 63 characters"),
+        ({"--base-url": "http://127.0.0.1:0/v1"}, "port 0 is not between 1 and 65535"),
+        ({"--base-url": "http://127.0.0.1:99999/v1"}, "port 99999 is not between 1 and 65535"),
+        ({"--base-url": "http://127.0.0.1:x/v1"}, "the port 'x' is not a number"),
+        ({"--base-url": "http://127.0.0.1/v1/ x"}, "spaces, line breaks"),
+        ({"--base-url": "http://127.0.0.1/v1\r\nX: y"}, "spaces, line breaks"),
+        ({"--base-url": "http://127.0.0.1/v1?a=b"}, "a query"),
+        ({"--base-url": "http://127.0.0.1/v1#frag"}, "a fragment"),
+        ({"--concurrency": 21}, "20 prompts can't keep 21 requests in flight"),
+        ({"--prompts": "/"}, "is a folder"),
+        ({"--out": "/dev/full"}, "--out /dev/full: is not a file"),
+        ({"--out": "/proc/nowhere/cell.json"}, "--out /proc/nowhere/cell.json: it can't be written"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -166,6 +195,42 @@ def test_bad_input_is_status_2_and_nothing_is_sent(
     error = capsys.readouterr().err
     assert said in error
     assert "Traceback" not in error
+    assert list(tmp_path.iterdir()) == [tmp_path / "p.jsonl"]
+
+
+def test_the_file_of_prompts_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = prompts(tmp_path)
+    before = path.read_bytes()
+    (tmp_path / "link").symlink_to(path)
+    for out in (path, tmp_path / "link"):
+        assert bench("--base-url", "http://x/v1", "--concurrency", 2, "--prompts", path, "--out", out) == 2
+        assert "is the file of prompts" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_result_whose_place_is_gone_is_kept_elsewhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder vanishes while the cell runs."""
+    spare, folder = tmp_path / "spare", tmp_path / "folder"
+    spare.mkdir()
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spare))
+    monkeypatch.setattr(Progress, "__str__", lambda _: shutil.rmtree(folder, ignore_errors=True) or "gone")
+    with TruthServer(**QUICK) as server:
+        given = ("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path))
+        assert bench(*given, "--out", folder / "cell.json") == 1
+    (kept,) = spare.iterdir()
+    assert read(kept).counts.completed == 20
+    assert str(kept) in capsys.readouterr().err
+
+
+def test_too_many_failures_are_said_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("500:3", **QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 0
+    assert "of the requests failed, 2.0% is allowed" in capsys.readouterr().err
+    assert list(tmp_path.glob("*.partial")) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
@@ -186,3 +251,18 @@ def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, 
     assert result.counts.failed == 0
     assert result.metrics is not None
     assert any(warning.startswith("interrupted") for warning in result.warnings)
+
+
+def test_sigterm_before_anything_is_measured_ends_it_with_one_line(tmp_path: Path) -> None:
+    """A pipe in the place of the prompts holds it where it reads them, before anything is sent."""
+    pipe, out = tmp_path / "pipe", tmp_path / "cell.json"
+    os.mkfifo(pipe)
+    command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", "http://x/v1"]
+    command += ["--concurrency", "2", "--prompts", str(pipe), "--out", str(out)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with pipe.open("wb"):  # opens once the other end is
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate(timeout=120)
+    assert process.returncode == 143
+    assert error == "eagle-bench: ended by SIGTERM before anything was measured.\n"
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -110,8 +110,10 @@ def test_a_byte_order_mark_is_no_part_of_the_content(tmp_path: Path) -> None:
 
 
 def test_half_of_a_surrogate_pair_becomes_a_character_that_can_be_sent(tmp_path: Path) -> None:
-    (entry,) = read(tmp_path / "f", '{"prompt": "so \\ud83d"}')
+    (entry,) = read(tmp_path / "f", '{"prompt": "so \\ud83d", "id": "x\\ud800", "kind": "\\udfff"}')
     assert sent(entry)[0][1].encode() == "so \N{REPLACEMENT CHARACTER}".encode()
+    assert entry.prompt is not None
+    assert (entry.prompt.id, entry.prompt.kind) == ("x\N{REPLACEMENT CHARACTER}", "\N{REPLACEMENT CHARACTER}")
 
 
 @settings(deadline=None, max_examples=50)
@@ -151,8 +153,16 @@ def test_every_form_gives_back_the_same_texts(texts: list[str], tmp_path_factory
         (b'[{"conversations": [{"role": "user"}]}]', ["entry 1", "a turn", '"from"']),
         (b'{"prompt": "A", "output_tokens": 0}', ["line 1", "`output_tokens` is 0", "at least 1"]),
         (b'{"prompt": "A", "output_tokens": "many"}', ["line 1", '"many"']),
-        (b"question,answer\nA,B\n", ["line 1", "no column is named", "question, answer", "prompt_column"]),
+        (b"question,answer\nA,B\n", ["line 1", "no column is named", "question, answer", "--prompt-column"]),
         (b"prompt\n\xff\xfe\n", ["UTF-8"]),
+        ("prompt\nA\n".encode("utf-16"), ["UTF-16", "must be UTF-8"]),
+        (b"prompt\n", ["has no rows"]),
+        (b'prompt\nA\n"B\nC\nD\n', ["line 3", "quote"]),
+        (b'prompt\nA\n"B\nC\n"D"\n', ["line 3", "quote"]),
+        (b'{"prompt": "A", "output_tokens": 1e30}', ["line 1", "1e+30", "1,000,000"]),
+        (b'{"prompt": ' + b"[" * 20_000, ["line 1", "nested too deeply"]),
+        (b'[{"prompt": ' + b"[" * 20_000 + b"]" * 20_000 + b"}]", ["nested too deeply|not JSON"]),
+        (b'[{"prompt": "A", "output_tokens": ' + b"9" * 5000 + b"}]", ["output_tokens|not JSON"]),
     ],
 )
 def test_what_is_wrong_where_and_what_is_allowed(tmp_path: Path, content: bytes, said: list[str]) -> None:
@@ -173,6 +183,16 @@ def test_a_column_that_is_not_there_is_named_beside_those_that_are(tmp_path: Pat
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.json: there is no such file"):
         list(readers.read(tmp_path / "nowhere.json"))
+
+
+def test_a_folder_is_called_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        list(readers.read(tmp_path))
+
+
+def test_quotes_inside_of_cells_are_content(tmp_path: Path) -> None:
+    entries = read(tmp_path / "f", 'prompt\nsay "A"\n"say ""B"""\n')
+    assert [sent(entry) for entry in entries] == [[("user", 'say "A"')], [("user", 'say "B"')]]
 
 
 def test_a_broken_array_too_large_to_hold_is_placed_by_its_entries(
