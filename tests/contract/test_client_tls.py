@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import socket
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from contract.client_runs import MARK, cell
+from eagle_bench.adapters.vllm_client import Progress, probe
 from truth_server import oracle
 from truth_server.process import TruthServer
 
@@ -70,3 +72,31 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> 
     assert found.failure is not None
     assert found.failure.kind == "connection"
     assert "certificate" in found.failure.message.lower()
+
+
+def test_a_silent_port_is_waited_for_once_and_tls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "_CONNECT_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        found = cell(TruthServer(), base_url=f"https://127.0.0.1:{silent.getsockname()[1]}/v1")
+    assert found.counts.requested == 0
+    assert found.failure is not None
+    assert found.failure.kind == "connection"
+    assert "no TLS connection within 0.3 s" in found.failure.message
+    assert "http:// is meant" in found.failure.message
+    assert any(warning.startswith("stopped-early") for warning in found.warnings)
+
+
+def test_https_to_a_plain_port_is_named() -> None:
+    with TruthServer(tokens=2, first_ms=1, token_ms=1) as server:
+        found = cell(server, count=4, base_url=server.url.replace("http://", "https://"))
+    assert found.failure is not None
+    assert "Does this port speak TLS?" in found.failure.message
+
+
+def test_http_to_a_port_with_tls_is_named(certificate: Path) -> None:
+    heard: list[Progress] = []
+    with TruthServer(tokens=2, first_ms=1, token_ms=1, certificate=str(certificate)) as server:
+        found = cell(server, count=4, base_url=server.url.replace("https://", "http://"), progress=heard)
+    assert found.failure is not None
+    said = [found.failure.message, *(progress.note or "" for progress in heard)]
+    assert any("https://" in text and "is meant" in text for text in said)

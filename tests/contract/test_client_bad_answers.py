@@ -1,0 +1,180 @@
+"""Servers that send what no server should: each costs what it spoils, and is named."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.client_runs import MARK, staged, warm
+from eagle_bench.adapters.vllm_client import Target, engine, measure
+from eagle_bench.adapters.vllm_client.pages import served_model
+from eagle_bench.adapters.vllm_client.target import address
+from eagle_bench.errors import InputError
+from eagle_bench.results import CellResult, CellSettings
+
+Reply = Callable[[str, bytes], bytes]
+
+
+@contextmanager
+def canned(reply: Reply) -> Iterator[str]:
+    """A server whose whole answer to a path and a body is `reply` of them, in one write; gives its base URL."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while line := self.rfile.readline():
+                length = 0
+                while (header := self.rfile.readline().strip()) != b"":
+                    if header.lower().startswith(b"content-length:"):
+                        length = int(header.split(b":")[1])
+                self.wfile.write(reply(line.split()[1].decode(), self.rfile.read(length)))
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 64
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+
+
+def whole(body: bytes, status: str = "200 OK", more: str = "Content-Type: text/event-stream\r\n") -> bytes:
+    return f"HTTP/1.1 {status}\r\n{more}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def stream(*events: str) -> bytes:
+    return whole("".join(f"data: {event}\n\n" for event in (*events, "[DONE]")).encode())
+
+
+def content(text: str) -> str:
+    return json.dumps({"choices": [{"delta": {"content": text}}]})
+
+
+def usage(tokens: str) -> str:
+    return f'{{"choices": [], "usage": {{"prompt_tokens": 3, "completion_tokens": {tokens}}}}}'
+
+
+def measured(url: str, count: int = 12, concurrency: int = 2) -> CellResult:
+    return measure(
+        Target(url),
+        warm(2),
+        staged(count, concurrency),
+        variant="v",
+        concurrency=concurrency,
+        settings=CellSettings(
+            max_output_tokens=64,
+            requests=count,
+            rounds=1,
+            warmup_requests=2,
+            request_timeout_s=30,
+            max_failure_rate=0.9,
+        ),
+        processes=1,
+    )
+
+
+GOOD = stream(content("yes"), content(" no"), usage("5"))
+BAD = {
+    1: stream(content("x"), usage("NaN")),
+    3: stream(content("x"), usage("Infinity")),
+    4: stream(content("x"), usage("1e308")),
+    6: stream(content("x"), usage("9" * 400)),
+    7: stream(content("x"), "[" * 100_000),
+    9: b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
+    10: b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n" % (b"9" * 5000),
+}
+
+
+def number_of(body: bytes) -> int | None:
+    text = json.loads(body)["messages"][-1]["content"] if body else ""
+    return int(text.removeprefix(MARK).partition("]")[0]) if text.startswith(MARK) else None
+
+
+def test_one_bad_answer_costs_one_request() -> None:
+    with canned(lambda _, body: BAD.get(number_of(body) or 0, GOOD)) as url:
+        result = measured(url)
+    assert {int(r.prompt_id[1:]): r.error.kind for r in result.requests if r.error is not None} == dict.fromkeys(
+        BAD, "malformed-stream"
+    )
+    assert result.counts.completed == 12 - len(BAD)
+    assert CellResult.model_validate_json(result.model_dump_json()) == result
+
+
+def test_half_of_a_surrogate_pair_in_an_answer_can_be_stored() -> None:
+    with canned(lambda *_: stream(content("a \ud800"), usage("2"))) as url:
+        result = measured(url, 2)
+    assert {record.text for record in result.requests} == {"a \N{REPLACEMENT CHARACTER}"}
+    assert CellResult.model_validate_json(result.model_dump_json()) == result
+
+
+def test_an_answer_in_one_piece_has_no_tpot_and_that_is_said() -> None:
+    with canned(lambda *_: GOOD) as url:
+        result = measured(url, 4)
+    assert result.metrics is not None
+    assert result.metrics.tpot_ms is None
+    assert "one-piece: 4 of 4 answers came in one piece: they have no TPOT" in result.warnings
+
+
+def test_a_redirect_is_not_followed_but_named() -> None:
+    reply = whole(b"", "307 Temporary Redirect", "Location: https://there/v1/chat/completions\r\n")
+    with canned(lambda *_: reply) as url:
+        result = measured(url, 4)
+    assert result.failure is not None
+    assert "Use https://there/v1 as the URL" in result.failure.message
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '{"data": [{"id": "m\\ud800"}]}',
+        '{"data": [{"id": 3}]}',
+        '{"data": []}',
+        "[" * 100_000,
+        '{"data": NaN}',
+    ],
+)
+def test_a_list_of_models_without_a_name_that_can_be_sent_names_none(page: str) -> None:
+    with canned(lambda *_: whole(page.encode(), more="")) as url:
+        assert asyncio.run(served_model(url, None)) is None
+
+
+def test_vllms_session_is_closed_when_a_run_breaks() -> None:
+    seen = []
+
+    async def broken(request: object, session: object, pbar: object = None) -> object:
+        seen.append(session)
+        raise RuntimeError("broken")
+
+    engine.load()
+    sample = engine.Sample([{"role": "user", "content": "?"}], 1, 1)
+    with pytest.raises(RuntimeError, match="broken"):
+        asyncio.run(engine.run(broken, [sample], url="http://127.0.0.1:1/v1/chat/completions", concurrency=1))
+    assert [session.closed for session in seen] == [True]
+
+
+def test_a_host_and_a_path_beyond_ascii_are_encoded() -> None:
+    place = address("http://bücher.invalid/v1/ü?q=ß")
+    assert (place.host, place.path) == ("xn--bcher-kva.invalid", "/v1/%C3%BC?q=%C3%9F")
+
+
+@given(st.sampled_from(["http://", "https://", "http://[", "http://h:", "http://h/", ""]), st.text(max_size=80))
+def test_a_url_can_be_sent_or_is_refused(start: str, rest: str) -> None:
+    try:
+        place = address(start + rest)
+    except InputError:
+        return
+    line = f"{place.path} {place.host_header}"
+    assert line.isascii()
+    assert line.isprintable()
+    assert line.count(" ") == 1
+    assert 1 <= place.port <= 65535
