@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from simulated_cells import BASELINE, EAGLE, Engine, cell
 from vllm_result_files import result
 
 Files = dict[str, Any]
+
+NEGATIVE = cell("a", 1)
+NEGATIVE["requests"][3]["ttft_ms"] = -1.0
 
 
 def write(folder: Path, files: Files) -> list[str]:
@@ -188,6 +192,29 @@ def test_price_and_objective(tmp_path: Path) -> None:
         ({"a.json": cell("baseline", 1)}, ("--label", "b.json=x@1"), "--label b.json: is not among the files"),
         ({"a.json": cell("baseline", 1)}, ("--label", "a.json"), "must be FILE=VARIANT"),
         ({"a.json": cell("baseline", 1)}, ("--label", "a.json=x@0"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--label", "a.json=x@²"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--label", "a.json= @1"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--label", f"a.json=x@{'9' * 5000}"), "must be FILE=VARIANT"),
+        ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "nan"), "not a finite number"),
+        ({"a.json": cell("baseline", 1)}, ("--slo-ttft-ms", "inf"), "not a finite number"),
+        ({"a.json": "[" * 50_000}, (), "nested too deeply"),
+        ({"a.json": '{"concurrency": ' + "9" * 5000 + "}"}, (), "too many digits"),
+        ({"a.json": cell("a", 1) | {"concurrency": 10**300}}, (), "`concurrency` must be at most"),
+        ({"a.json": cell("", 1)}, (), "`variant` is empty"),
+        ({"a.json": cell("a", 1) | {"variant": "e\ud800"}}, (), "half a character"),
+        ({"a.json": cell("a", 1) | {"schema_version": "1"}}, (), "`schema_version` must be the number 1, is '1'"),
+        ({"a.json": cell("a", 1) | {"counts": {"requested": 0, "failed": 5}}}, (), "`counts.requested` is 0"),
+        ({"a.json": cell("a", 1) | {"duration_s": -1.0}}, (), "`duration_s` is below 0"),
+        ({"a.json": NEGATIVE}, (), "`requests.3.ttft_ms` is below 0"),
+        ({"a-c1.json": result(9.0, concurrency=1) | {"completed": -1}}, (), "`completed` is -1"),
+        ({"a-c1.json": result(9.0, concurrency=1) | {"failed": 7}}, (), "`num_prompts` is 100, but `completed` is 100"),
+        ({"a-c1.json": result(9.0, concurrency=1) | {"median_tpot_ms": math.nan}}, (), "`median_tpot_ms` is nan"),
+        ({"a-c1.json": result(9.0, concurrency=1) | {"max_concurrency": 4.7}}, (), "`max_concurrency` must be a whole"),
+        (
+            {"openai-infqps-llama-20260101-000000.json": result(9.0, concurrency=None)},
+            (),
+            "does not tell its concurrency. Say it: --label",
+        ),
         ({"a.json": cell("baseline", 1)}, ("--max-regression", "lots"), "not a share"),
         ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "0"), "price-per-hour"),
         ({"a.json": cell("baseline", 1)}, ("--against", "gone.json"), "gone.json: there is no such file"),
@@ -244,11 +271,123 @@ def test_the_gate_minds_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize("rates", [(100.0, 94.0), (100.0, 96.0)])
 def test_a_rate_gets_worse_when_it_falls(tmp_path: Path, rates: tuple[float, float]) -> None:
     status = []
-    for rate in rates:
+    for number, rate in enumerate(rates):
         files = ours()
         files["eagle3-1.json"]["metrics"]["output_tokens_per_s"] = rate
-        against = ("--against", tmp_path / "out" / "comparison.json") if status else ()
-        status.append(
-            run(*write(tmp_path / "in", files), "--baseline", "baseline", *against, "--out", tmp_path / "out")
-        )
+        against = ("--against", tmp_path / "0" / "comparison.json") if status else ()
+        given = write(tmp_path / "in", files)
+        status.append(run(*given, "--baseline", "baseline", *against, "--out", tmp_path / str(number)))
     assert status == [0, 3 if rates[1] < 95 else 0]
+
+
+@pytest.mark.parametrize("through", ["plain", "link"])
+def test_the_gate_never_writes_over_its_reference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], through: str
+) -> None:
+    given = write(tmp_path / "in", ours())
+    assert run(*given, "--baseline", "baseline", "--out", tmp_path / "out") == 0
+    reference = old = tmp_path / "out" / "comparison.json"
+    if through == "link":
+        reference = tmp_path / "old.json"
+        reference.symlink_to(old)
+    before, report = old.read_bytes(), tmp_path / "out" / "report.html"
+    report.unlink()
+    assert run(*given, "--baseline", "baseline", "--against", reference, "--out", tmp_path / "out") == 2
+    assert "would write over it" in capsys.readouterr().err
+    assert old.read_bytes() == before and not report.exists()
+
+
+def test_an_empty_folder_to_write_to_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(*write(tmp_path / "in", ours()), "--baseline", "baseline", "--out", "") == 2
+    assert "name a folder" in capsys.readouterr().err
+
+
+def test_nothing_in_a_file_or_an_argument_acts_on_the_terminal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    acting = "\x1b]0;pwn\x07\x1b[31m\x9b31m"
+    files = ours()
+    for name in ("eagle3-1.json", "eagle3-4.json"):
+        files[name]["variant"] = f"_模型{acting}"
+        files[name]["warnings"] = [f"client: {acting}"]
+        files[name]["requests"][0].update(
+            ttft_ms=None, e2e_ms=None, error={"kind": "other", "status": 500, "body": acting}
+        )
+        files[name]["counts"].update(completed=99, failed=1)
+    given = write(tmp_path / "in", files)
+    assert run(*given, "--baseline", "baseline", "--out", tmp_path) == 0
+    assert run(*given, "--baseline", acting) == 2
+    assert run(*given, "--baseline", "baseline", "--max-regression", acting) == 2
+    out, err = capfd.readouterr()
+    pages = [(tmp_path / name).read_text(encoding="utf-8") for name in ("report.html", "summary.md")]
+    for text in (out, err, *pages):
+        assert not set(text) & {"\x1b", "\x07", "\x9b"}
+        assert "x1b" in text, "it is shown instead"
+    assert "Glyph" not in err
+
+
+def test_a_file_counts_once_and_has_one_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = write(tmp_path / "in", ours())
+    assert run(*given, given[0], tmp_path / "in", "--baseline", "baseline", "--out", tmp_path) == 0
+    found = comparison(tmp_path)
+    assert len(found["cells"]) == 4 and "duplicate_cell" not in {w["code"] for w in found["warnings"]}
+    labels = ("--label", f"{given[0]}=a@1", "--label", f"{given[0]}=b@1")
+    assert run(*given, *labels, "--baseline", "baseline", "--out", tmp_path) == 2
+    assert "given twice" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    files = {name: "\ufeff" + json.dumps(content) for name, content in ours().items()}
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a-infqps-concurrency4-llama-3-8b-20260101-000000", ("a", 4)),
+        ("a-2.5qps-concurrency4-c4-20260101-000000", ("a", 4)),
+        ("a-concurrency4", ("a", 4)),
+        ("a_c4", ("a", 4)),
+        ("a@4", ("a", 4)),
+        ("a-concurrency4-again", ("a", 4)),
+    ],
+)
+def test_names_that_tell_variant_and_concurrency(tmp_path: Path, name: str, expected: tuple[str, int]) -> None:
+    files = {f"{name}.json": result(12.0, concurrency=None), "z-c4.json": result(8.0, concurrency=None)}
+    write(tmp_path / "in", files)
+    assert run(tmp_path / "in", "--baseline", "a", "--out", tmp_path) == 0
+    first = comparison(tmp_path)["cells"][0]
+    assert (first["variant"], first["concurrency"]) == expected
+
+
+def test_equally_long_prompts_of_vllm_are_not_paired(tmp_path: Path) -> None:
+    """vLLM's random data set: all lengths are the same, so a file does not tell which prompts it had."""
+    files = {"baseline-c1.json": result(12.0, concurrency=1), "eagle3-c1.json": result(8.0, concurrency=1)}
+    for content in files.values():
+        content["input_lens"] = [128] * 100
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 0
+    found = comparison(tmp_path)
+    [level] = found["comparisons"]
+    assert level["verdict"] == "inconclusive" and level["paired_prompts"] == 0
+    assert "too much alike" in level["reasons"][0]
+    assert level["speedup"]["tpot"]["low"] is None and level["speedup"]["tpot"]["estimate"] > 1.3
+    assert "unproven_prompts" in {w["code"] for w in found["warnings"]}
+    assert "too much alike" in found["decisions"][0]["text"]
+
+
+def test_ours_against_vllms_is_said_to_be_unproven(tmp_path: Path) -> None:
+    files = {"baseline.json": cell("baseline", 1), "eagle3-c1.json": result(8.0, concurrency=1)}
+    assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path) == 4
+    [level] = comparison(tmp_path)["comparisons"]
+    assert level["verdict"] == "invalid" and "different kinds" in level["reasons"][0]
+
+
+def test_other_work_is_compared_only_when_asked_for(tmp_path: Path) -> None:
+    files = ours()
+    for name in ("eagle3-1.json", "eagle3-4.json"):
+        files[name]["settings"]["max_output_tokens"] = 256
+    given = write(tmp_path / "in", files)
+    assert run(*given, "--baseline", "baseline", "--out", tmp_path / "no") == 4
+    assert run(*given, "--baseline", "baseline", "--allow-difference", "--out", tmp_path / "yes") == 0
+    verdicts = [{c["verdict"] for c in comparison(tmp_path / name)["comparisons"]} for name in ("no", "yes")]
+    assert verdicts == [{"invalid"}, {"faster"}]

@@ -49,15 +49,58 @@ def test_output_lengths_that_differ() -> None:
 def test_a_speed_up_above_the_acceptance_length_is_impossible() -> None:
     warning = found("impossible_speedup", answer(*pair(acceptance={"length": 1.15, "source": "metrics"})))
     assert "1.15" in warning.text
+    comparison = answer(*pair(acceptance={"length": 1.15, "source": "response"}))
+    assert comparison.comparisons[0].verdict == "invalid" and comparison.decisions[0].turn_on is None
+    assert "more than the acceptance length of 1.15 allows" in comparison.decisions[0].text
     assert answer(*pair(acceptance={"length": 1.6, "source": "metrics"})).warnings == ()
 
 
 def test_acceptance_near_one_is_a_broken_draft() -> None:
     comparison = answer(
         cell("baseline", 1),
-        cell("eagle3", 1, Engine(step_ms=14)) | {"acceptance": {"length": 1.04, "source": "chunks"}},
+        cell("eagle3", 1, Engine(step_ms=14)) | {"acceptance": {"length": 1.04, "source": "metrics"}},
     )
-    assert "1.04 (from chunks)" in found("acceptance_near_one", comparison).text
+    assert "1.04 (from metrics)" in found("acceptance_near_one", comparison).text
+
+
+def test_chunks_refute_nothing() -> None:
+    """A server that sends accepted tokens one by one has one token a chunk, however many are accepted."""
+    comparison = answer(*pair(acceptance={"length": 1.0, "source": "chunks"}))
+    assert comparison.comparisons[0].verdict == "faster"
+    assert [w.code for w in comparison.warnings] == ["acceptance_unknown"]
+    assert answer(*pair(acceptance={"length": 1.2, "source": "chunks"})).warnings == ()
+
+
+@pytest.mark.parametrize("acceptance", [None, {"length": 30.0, "source": "chunks"}])
+def test_a_speed_up_beyond_anything_plausible_is_no_answer(acceptance: dict[str, Any] | None) -> None:
+    quick = cell("eagle3", 1, Engine(step_ms=1.0), prompts=150) | {"acceptance": acceptance}
+    comparison = answer(cell("baseline", 1, prompts=150), quick)
+    assert comparison.comparisons[0].verdict == "invalid" and comparison.decisions[0].turn_on is None
+    assert "beyond what speculation can do" in found("impossible_speedup", comparison).text
+    assert answer(cell("baseline", 1), cell("eagle3", 1, Engine(step_ms=2))).decisions[0].turn_on is True
+
+
+def test_servers_that_name_another_model_are_worth_a_look() -> None:
+    before, after = pair()
+    for one, name in ((before, "llama"), (after, "qwen")):
+        one["capabilities"] = {"usage_in_stream": True, "server_model": name}
+    comparison = answer(before, after)
+    assert "qwen" in found("server_model", comparison).text and comparison.comparisons[0].verdict == "faster"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("max_output_tokens", 256), ("temperature", 0.7), ("ignore_eos", True), ("payload_sha256", "b")],
+)
+def test_other_work_takes_a_level_out(field: str, value: Any) -> None:
+    before, after = pair()
+    before["settings"] = before["settings"] | {"payload_sha256": "a"}
+    after["settings"] = before["settings"] | {field: value}
+    level = answer(before, after).comparisons[0]
+    assert level.verdict == "invalid"
+    assert level.reasons[0].startswith("unequal settings") and field in level.reasons[0]
+    allowed = answer(before, after, allow_difference=True)
+    assert allowed.comparisons[0].verdict == "faster" and found("unequal_settings", allowed)
 
 
 @pytest.mark.parametrize(

@@ -190,13 +190,20 @@ def test_the_same_engine_twice_is_not_called_different() -> None:
     assert found.decisions[0].turn_on in (None, False)
 
 
-def test_answers_in_one_chunk_have_no_tpot_and_no_verdict() -> None:
-    given = [cell(v, 1, BASELINE) for v in ("baseline", "eagle3")]
-    for one in given:
+@pytest.mark.parametrize("details", [True, False])
+@pytest.mark.parametrize("ms", [0.0, -0.5])
+@pytest.mark.parametrize("flat", [("baseline",), ("eagle3",), ("baseline", "eagle3")])
+def test_answers_in_one_piece_have_no_tpot_and_no_verdict(flat: tuple[str, ...], ms: float, details: bool) -> None:
+    given = [cell(v, 1, BASELINE, details=details) for v in ("baseline", "eagle3")]
+    for one in (one for one in given if one["variant"] in flat):
+        one["metrics"]["tpot_ms"] = {"p50": ms, "p90": ms, "mean": ms}
         for request in one["requests"]:
-            request["e2e_ms"] = request["ttft_ms"]
-    found = only(answer(*given))
-    assert found.verdict == "inconclusive"
+            request["e2e_ms"] = request["ttft_ms"] + ms * (request["output_tokens"] - 1)
+    comparison = answer(*given)
+    found = only(comparison)
+    assert found.verdict == "inconclusive" and found.speedup.tpot is None
+    assert f"the answers of {' and '.join(flat)} came in one piece" in found.reasons[0]
+    assert "came in one piece" in comparison.decisions[0].text
 
 
 def test_several_variants_each_against_the_baseline_and_the_best_of_them() -> None:

@@ -165,3 +165,9 @@ def test_laws_of_decisions(kinds: list[str]) -> None:
         assert not faster
     assert found.text.endswith(".") and "None" not in found.text
     assert found == decide("eagle3", [level(2**i, kind) for i, kind in reversed(list(enumerate(kinds)))])
+
+
+def test_a_level_that_something_else_keeps_open_says_what() -> None:
+    short = level(4, "faster").model_copy(update={"verdict": "inconclusive", "reasons": ("too few requests",)})
+    text = decide("eagle3", [short]).text
+    assert "too few requests" in text and "too close to 1" not in text

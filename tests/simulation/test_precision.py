@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from closed_loop import Answered, Regime, play, rate, truth
 from eagle_bench.precision import enough, throughput_interval, tpot_interval
 from eagle_bench.results import RequestRecord
-from unit.closed_loop import Answered, Regime, play, rate, truth
 
 CELLS = 400
 
