@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from eagle_bench import checks, cost, losslessness, stats, verdict
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
-from eagle_bench.pairing import Columns, Level
+from eagle_bench.metrics import in_one_piece, tpot_ms
+from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.stats import Draws, Floats, Resamples
-from eagle_bench.units import change, count, times
+from eagle_bench.units import change, conjunction, count, times
 from eagle_bench.views import failure_groups, view
 
 METRICS = ("tpot", "e2e", "throughput", "ttft")
@@ -142,7 +144,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stat
     baseline = grid.plan.baseline
     problems = [p for v in (baseline, variant) if (p := grid.problem(v, concurrency)) is not None]
     if not problems:
-        problems = _incomparable(grid.cells[baseline, concurrency], grid.cells[variant, concurrency])
+        problems = _incomparable(grid.plan, grid.cells[baseline, concurrency], grid.cells[variant, concurrency])
     if problems:
         return LevelComparison(
             variant=variant, concurrency=concurrency, verdict="invalid", reasons=tuple(problems), speedup=None
@@ -152,13 +154,24 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stat
     tpot, ratio = speedup.tpot, ratios["tpot"]
     found, reasons = verdict.judge(tpot), []
     pairs = ratio.pairs if ratio else 0
+    unproven, whole = unproven_prompts(*cells), [cell.variant for cell in cells if _came_in_one_piece(cell)]
     short = [
         f"{cell.variant} has {cell.counts.completed} of the {needed} requests that concurrency {concurrency} needs"
         for cell in cells
         if cell.counts.completed < (needed := least_requests(concurrency))
     ]
-    if not all(cell.requests for cell in cells):
+    if (doubt := verdict.too_good(tpot, cells[1].acceptance)) is not None:
+        reasons.append(f"{doubt}: something else differs")
+        found = "invalid"
+    elif whole:
+        reasons.append(
+            f"the answers of {conjunction(whole)} came in one piece (no time between their tokens), so there is "
+            "no time per output token"
+        )
+    elif not all(cell.requests for cell in cells):
         reasons.append("the results hold no single requests (save them with details), so there is no interval")
+    elif unproven:
+        reasons.append(unproven)
     elif tpot is None:
         reasons.append("no answer has two tokens or more, so there is no time per output token")
     elif tpot.family_low is None:
@@ -178,21 +191,39 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stat
         paired_prompts=pairs,
         more_prompts=verdict.more_prompts(tpot, pairs) if unsettled else None,
         drift=bool(ratio and ratio.drift),
-        break_even=speedup.throughput.estimate if speedup.throughput else None,
+        break_even=speedup.throughput.estimate if speedup.throughput and found != "invalid" else None,
     )
 
 
-def _incomparable(baseline: CellResult, variant: CellResult) -> list[str]:
-    """Why two good cells still can't be compared: other prompts, or tokens counted otherwise."""
+def _incomparable(plan: Plan, baseline: CellResult, variant: CellResult) -> list[str]:
+    """Why two good cells still can't be compared: other prompts, tokens counted otherwise, or other work asked for."""
     reasons = []
-    if baseline.prompts and variant.prompts and baseline.prompts.sha256 != variant.prompts.sha256:
+    if different_prompts(baseline, variant):
         reasons.append(f"{baseline.variant} and {variant.variant} got different prompts")
+    elif (unproven := unproven_prompts(baseline, variant)) and not _alike(baseline, variant):
+        reasons.append(unproven)
+    if not plan.allow_difference and (differing := checks.unequal_work(baseline, variant)):
+        reasons.append(f"unequal settings: {'; '.join(differing)}")
     if baseline.token_source and variant.token_source and baseline.token_source != variant.token_source:
         reasons.append(
             f"tokens come from the server's usage in one variant and from the tokenizer in the other "
             f"({baseline.variant}: {baseline.token_source}, {variant.variant}: {variant.token_source})"
         )
     return reasons
+
+
+def _alike(one: CellResult, other: CellResult) -> bool:
+    """Whether two cells know their prompts in the same way."""
+    return one.prompts is None or other.prompts is None or one.prompts.known_by == other.prompts.known_by
+
+
+def _came_in_one_piece(cell: CellResult) -> bool:
+    """Whether the median time per output token is none: tokens came all at once, or before the first one."""
+    if not cell.requests:
+        return bool(cell.metrics and cell.metrics.tpot_ms and cell.metrics.tpot_ms.p50 <= 0)
+    times_ms = [0.0 if in_one_piece(request) else tpot_ms(request) for request in cell.requests]
+    known = [value for value in times_ms if value is not None]
+    return bool(known) and median(known) <= 0
 
 
 def _because(found: str, tpot: Interval) -> str:
@@ -210,7 +241,7 @@ def _speedup(ratios: Mapping[str, stats.Ratio | None], baseline: CellResult, var
         if metric == "throughput":
             return _rate_ratio(variant, baseline)
         top, bottom = (getattr(cell.metrics, f"{metric}_ms") for cell in (baseline, variant))
-        return top.p50 / bottom.p50 if top and bottom and bottom.p50 else None
+        return top.p50 / bottom.p50 if top and bottom and min(top.p50, bottom.p50) > 0 else None
 
     def interval(metric: str) -> Interval | None:
         ratio = ratios[metric]

@@ -13,17 +13,19 @@ from eagle_bench.comparison import LevelComparison, Losslessness, Warning
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
 from eagle_bench.losslessness import excess
+from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, levels, milliseconds, percent, significant, times
+from eagle_bench.verdict import too_good
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
 LOOP_LAG_MS, CPU_FRACTION = 10.0, 0.85
-_IMPOSSIBLE_MARGIN = 1.05
 _FEW_ROUNDS = 3
 
 # What may differ between variants: everything else in these two places is a difference of the experiment.
 _FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served model", "api_key_secret"})
+_WORK = ("max_output_tokens", "temperature", "ignore_eos")  # what makes another answer of the same prompt
 _ENVIRONMENT_EQUAL = ("image", "machine_type", "accelerator", "replicas", "region", "location", "client_version")
 
 
@@ -32,7 +34,7 @@ def warnings(
 ) -> tuple[Warning, ...]:
     """Everything that makes this result suspect, the gravest first."""
     found: list[Warning] = []
-    for check in (_presence, _failures, _settings, _prompts, _tokens, _requests, _client):
+    for check in (_presence, _failures, _settings, _served, _prompts, _tokens, _requests, _client):
         found += check(grid)
     for compared in (_possible, _drift, _side_effects):
         found += compared(grid, comparisons)
@@ -88,7 +90,7 @@ def _failures(grid: Grid) -> Iterator[Warning]:
             yield _warn("cell_failed", f"{stage} failed ({cell.failure.kind}): {cell.failure.message}", cell)
         elif cell.counts.failed:
             requested = cell.counts.requested
-            share = percent(cell.counts.failed / requested)
+            share = percent(cell.counts.failed / max(1, requested))
             empty = f", {cell.counts.empty} of them without an answer" if cell.counts.empty else ""
             bodies = [r.error.body for r in cell.requests if r.error and r.error.body]
             said = f" The server said: “{bodies[0][:200]}”." if bodies else ""
@@ -138,6 +140,33 @@ def _settings(grid: Grid) -> Iterator[Warning]:
             )
 
 
+def unequal_work(one: CellResult, other: CellResult) -> list[str]:
+    """In what two cells were asked for different work, in words: a speed-up between them would be of that, too."""
+    if one.settings is None or other.settings is None:
+        return []
+    differing = [
+        f"{name} is {mine} for {one.variant} and {theirs} for {other.variant}"
+        for name in _WORK
+        if (mine := getattr(one.settings, name)) != (theirs := getattr(other.settings, name))
+    ]
+    hashes = [settings.payload_sha256 for settings in (one.settings, other.settings)]
+    if not differing and all(hashes) and hashes[0] != hashes[1]:
+        differing.append(f"the request bodies of {one.variant} and {other.variant} differ (payload_sha256)")
+    return differing
+
+
+def _served(grid: Grid) -> Iterator[Warning]:
+    """Names of the model as the servers say them; deployments name one model in many ways, so this proves nothing."""
+    for baseline, cell in _against_baseline(grid):
+        names = [found.capabilities and found.capabilities.server_model for found in (baseline, cell)]
+        if all(names) and names[0] != names[1]:
+            text = (
+                f"the server calls its model {names[1]}, the baseline's {names[0]}. Deployments name models freely: make "
+                "sure that both are the same one."
+            )
+            yield _warn("server_model", text, cell)
+
+
 def _prompts(grid: Grid) -> Iterator[Warning]:
     """Prompts that an endpoint saw more than once, and slices that differ between the variants."""
     for variant in grid.plan.variants:
@@ -157,10 +186,13 @@ def _prompts(grid: Grid) -> Iterator[Warning]:
             )
             yield Warning(code="prompts_reused", variant=variant, text=text)
     for baseline, cell in _against_baseline(grid):
-        if baseline.prompts and cell.prompts and baseline.prompts.sha256 != cell.prompts.sha256:
+        if different_prompts(baseline, cell):
             yield _warn(
                 "different_prompts", "got other prompts than the baseline. Give both the same file and seed.", cell
             )
+        elif unproven := unproven_prompts(baseline, cell):
+            advice = "Measure both with one tool, on prompts of different lengths, such as a data set of real ones."
+            yield _warn("unproven_prompts", f"{unproven}. {advice}", cell)
 
 
 def _tokens(grid: Grid) -> Iterator[Warning]:
@@ -213,19 +245,13 @@ def _client(grid: Grid) -> Iterator[Warning]:
 
 
 def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """A step of the target yields `acceptance.length` tokens: decoding can't be faster than that times the baseline."""
+    """Speed-ups that speculation can't have made."""
     for comparison in comparisons:
         cell = grid.cells.get((comparison.variant, comparison.concurrency))
         tpot = comparison.speedup.tpot if comparison.speedup else None
-        if cell is None or cell.acceptance is None or tpot is None:
-            continue
-        ceiling = cell.acceptance.length
-        if tpot.estimate > ceiling * _IMPOSSIBLE_MARGIN and (tpot.low is None or tpot.low > ceiling):
-            text = (
-                f"a speed-up of {times(tpot.estimate)} is more than the acceptance length of {significant(ceiling)} allows. "
-                "Something else differs: look for a prefix cache, another batch limit, or another machine."
-            )
-            yield _warn("impossible_speedup", text, comparison)
+        if cell is not None and (doubt := too_good(tpot, cell.acceptance)) is not None:
+            advice = "Something else differs: look for a prefix cache, another batch limit, or another machine."
+            yield _warn("impossible_speedup", f"{doubt}. {advice}", comparison)
 
 
 def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
@@ -261,10 +287,19 @@ def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterato
                 yield Warning(code=code, variant=variant, text=text)
 
 
+_BY_CHUNKS = (
+    "a chunk of the stream holds {:.2f} tokens, all that is known of acceptance: either drafted tokens are not accepted, "
+    "or the server sends accepted tokens one by one. The engine's metrics page would tell."
+)
+
+
 def _acceptance(grid: Grid) -> Iterator[Warning]:
     for cell in _good(grid):
         if cell.acceptance is not None and cell.acceptance.length < ACCEPTANCE_NEAR_ONE:
-            if cell.variant == grid.plan.baseline:
+            if cell.variant in (grid.plan.baseline, grid.plan.baseline_again):
+                continue
+            if cell.acceptance.source == "chunks":
+                yield _warn("acceptance_unknown", _BY_CHUNKS.format(cell.acceptance.length), cell)
                 continue
             text = (
                 f"the acceptance length is {cell.acceptance.length:.2f} (from {cell.acceptance.source}): almost no drafted "

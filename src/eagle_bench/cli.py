@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 import traceback
 from typing import Any, cast
@@ -11,6 +12,7 @@ import click
 
 from eagle_bench import __version__
 from eagle_bench.errors import EagleBenchError
+from eagle_bench.plain_text import plain
 
 # name -> one line of help; the module of that name holds the click command `command`.
 COMMANDS = {
@@ -64,7 +66,9 @@ def main(argv: list[str] | None = None) -> Any:
     except click.exceptions.Abort:
         _fail("interrupted.", 130, debug)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(plain(shown.getvalue()), err=True, nl=False)
         sys.exit(2)
     except KeyboardInterrupt:
         _fail("interrupted.", 130, debug)
@@ -74,6 +78,6 @@ def main(argv: list[str] | None = None) -> Any:
 
 def _fail(message: str, status: int, debug: bool) -> None:
     if debug:
-        traceback.print_exc()
-    click.echo(f"eagle-bench: {message}", err=True)
+        click.echo(plain(traceback.format_exc()), err=True)
+    click.echo(f"eagle-bench: {plain(message)}", err=True)
     sys.exit(status)

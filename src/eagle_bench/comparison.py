@@ -130,6 +130,7 @@ class Plan(Record):
     levels: tuple[int, ...]
     labels: dict[str, str] = Field(default_factory=dict)
     max_failure_rate: float = 0.02
+    allow_difference: bool = Field(False, description="judge cells that were asked for different things all the same")
     price_per_hour: float | None = None
     slo_ttft_ms: float | None = None
     slo_tpot_ms: float | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eagle_bench.metrics import tpot_ms
-from eagle_bench.results import CellResult, RequestRecord
+from eagle_bench.results import CellResult, PromptsUsed, RequestRecord
 from eagle_bench.stats import Floats, Ints
 
 Row = tuple[int, str, int]
@@ -42,6 +42,35 @@ class Level:
             for variant, records in requests.items()
         }
         return cls(np.array([row[0] for row in rows], dtype=np.int64), columns)
+
+
+def different_prompts(one: CellResult, other: CellResult) -> bool:
+    """Whether two cells are known to have got different prompts."""
+    if one.prompts is None or other.prompts is None or _two_kinds(one.prompts, other.prompts):
+        return False
+    return one.prompts.sha256 != other.prompts.sha256
+
+
+def unproven_prompts(one: CellResult, other: CellResult) -> str | None:
+    """Why nothing shows whether two cells got the same prompts; None where something does."""
+    if one.prompts is None or other.prompts is None:
+        return None
+    if _two_kinds(one.prompts, other.prompts):
+        mine, theirs = (one, other) if one.prompts.known_by == "texts" else (other, one)
+        return (
+            f"{mine.variant}'s file knows its prompts by their texts, {theirs.variant}'s (of another tool) by their lengths "
+            "at most: two files of different kinds can't be shown to have the same prompts"
+        )
+    if one.prompts.known_by == "nothing" and not different_prompts(one, other):
+        return (
+            "the files tell prompts by their lengths only, and these are too much alike to show that both variants got "
+            "the same prompts"
+        )
+    return None
+
+
+def _two_kinds(one: PromptsUsed, other: PromptsUsed) -> bool:
+    return (one.known_by == "texts") != (other.known_by == "texts")
 
 
 def _rows(requests: tuple[RequestRecord, ...]) -> dict[Row, RequestRecord]:

@@ -107,6 +107,9 @@ class Acceptance(Record):
 class PromptsUsed(Record):
     count: int
     sha256: str = Field(description="of the ids and texts of the measured prompts, in order")
+    known_by: Literal["texts", "lengths", "nothing"] = Field(
+        "texts", description="what `sha256` is of; results of others tell lengths only, or ones that tell nothing apart"
+    )
 
 
 class ClientHealth(Record):

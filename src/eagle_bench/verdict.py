@@ -13,10 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eagle_bench.comparison import Decision, Interval, LevelComparison, Verdict
-from eagle_bench.units import count, levels, times
+from eagle_bench.results import Acceptance
+from eagle_bench.units import count, levels, significant, times
 
 NO_DIFFERENCE = 0.05
 """An interval inside 1 ± this share is an answer of its own: no difference worth having."""
+PLAUSIBLE = 8.0
+"""A speed-up above this one is no work of speculation, where nothing tells how many tokens a step yields."""
+_MEASURING = 1.05
+"""How far above the acceptance length a measured speed-up may still lie."""
 _HOPELESS = 10
 """More times the prompts than this is no advice."""
 
@@ -28,6 +33,24 @@ def judge(tpot: Interval | None) -> Verdict:
     if tpot.family_low > 1:
         return "faster"
     return "slower" if tpot.family_high < 1 else "inconclusive"
+
+
+def too_good(tpot: Interval | None, acceptance: Acceptance | None) -> str | None:
+    """Why a speed-up can't come from speculation; None where it can.
+
+    A step of the target yields `acceptance.length` tokens, and no step is quicker for it: decoding can't be sped up
+    by more. Tokens per chunk are a proxy, too coarse to refute anything.
+    """
+    if tpot is None:
+        return None
+    if acceptance is None or acceptance.source == "chunks":
+        if tpot.estimate <= PLAUSIBLE or (tpot.low is not None and tpot.low <= PLAUSIBLE):
+            return None
+        return f"a speed-up of {times(tpot.estimate)} is beyond what speculation can do ({times(PLAUSIBLE)} at most)"
+    ceiling = acceptance.length
+    if tpot.estimate <= ceiling * _MEASURING or (tpot.low is not None and tpot.low <= ceiling):
+        return None
+    return f"a speed-up of {times(tpot.estimate)} is more than the acceptance length of {significant(ceiling)} allows"
 
 
 def is_flat(level: LevelComparison) -> bool:
@@ -160,7 +183,7 @@ def _flat(group: list[LevelComparison]) -> str:
 
 
 def _open(group: list[LevelComparison]) -> str:
-    why = sorted({level.reasons[0] for level in group if level.speedup is None or _unbounded(level)})
+    why = sorted({level.reasons[0] for level in group if _unbounded(level)})
     text = f"inconclusive at {_at(group)}"
     if why:
         return f"{text} ({'; '.join(why)})"
@@ -172,7 +195,9 @@ def _open(group: list[LevelComparison]) -> str:
 
 
 def _unbounded(level: LevelComparison) -> bool:
-    return level.speedup is None or level.speedup.tpot is None or level.speedup.tpot.family_low is None
+    """Whether something else than its interval keeps a level open."""
+    tpot = level.speedup.tpot if level.speedup else None
+    return tpot is None or tpot.family_low is None or judge(tpot) != level.verdict
 
 
 def _invalid(group: list[LevelComparison]) -> str:

@@ -43,7 +43,7 @@ def view(grid: Grid, variant: str, concurrency: int) -> CellView:
         e2e_ms=_median(columns.e2e_ms, metrics.e2e_ms.p50) if metrics.e2e_ms else None,
         output_tokens_per_s=tokens,
         requests_per_s=requests,
-        user_tokens_per_s=1000 / metrics.tpot_ms.p50 if metrics.tpot_ms and metrics.tpot_ms.p50 else None,
+        user_tokens_per_s=1000 / metrics.tpot_ms.p50 if metrics.tpot_ms and metrics.tpot_ms.p50 > 0 else None,
         tpot_quantiles_ms=_quantiles(columns.tpot_ms),
         ttft_quantiles_ms=_quantiles(columns.ttft_ms),
         inter_chunk_ms=float(np.median(gaps)) if gaps else None,

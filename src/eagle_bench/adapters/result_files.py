@@ -17,10 +17,18 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.errors import InputError
 from eagle_bench.results import SCHEMA_VERSION, CellResult
 
-# eagle3-concurrency4.json, eagle3_c4.json, eagle3@4.json, eagle3-infqps-concurrency4-….json
-_NAME = re.compile(
-    r"^(?P<variant>.+?)(?:-[\d.inf]+qps)?[-_.@](?:concurrency|conc|c)?[-_=]?(?P<level>\d+)(?:[-_.].*)?$", re.I
+# vLLM's own: eagle3-infqps-concurrency4-MODEL-DATE.json; a rate, a model or a date is no concurrency.
+_VLLM_NAME = re.compile(
+    r"^(?P<variant>.+?)-(?:inf|[\d.]+)qps(?:-concurrency(?P<level>\d{1,6}))?(?:-.*)?$", re.I | re.A | re.S
 )
+# eagle3-concurrency4.json, eagle3-concurrency4-again.json; eagle3_c4.json, eagle3@4.json
+_NAME = re.compile(
+    r"^(?P<variant>.+?)(?:[-_.]concurrency[-_=]?(?P<level>\d{1,6})(?:[-_.].*)?"
+    r"|(?:[-_.](?:conc|c)[-_=]?|@)(?P<short>\d{1,6}))$",
+    re.I | re.A | re.S,
+)
+_LEVEL = re.compile(r"[1-9]\d{0,5}", re.A)
+MOST_CONCURRENCY = 999_999
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -41,35 +49,41 @@ class Label:
         """
         path, equals, name = text.rpartition("=")
         variant, at, level = name.rpartition("@") if "@" in name else (name, "", "")
-        if not equals or not path or not variant or (at and (not level.isdigit() or int(level) < 1)):
+        if not equals or not path or not _is_name(variant) or (at and not _LEVEL.fullmatch(level)):
             raise InputError(
                 f"--label {text!r}: must be FILE=VARIANT or FILE=VARIANT@CONCURRENCY, such as a.json=eagle3@4."
             )
         return Path(path), cls(variant, int(level) if level else None)
 
 
-def read_cells(paths: Iterable[Path], labels: Mapping[Path, Label] | None = None) -> list[CellResult]:
-    """The cells in files and in all result files below folders.
+def read_cells(paths: Iterable[Path], labels: Iterable[tuple[Path, Label]] = ()) -> list[CellResult]:
+    """The cells in files and in all result files below folders; a file that is named twice counts once.
 
     Args:
-        labels: by path, for files that do not tell their variant or level.
+        labels: for files that do not tell their variant or level.
 
     Raises:
-        InputError: a path is missing, is not a result, or does not tell its variant or level; a label has no file.
+        InputError: a path is missing, is not a result, or does not tell its variant or level; a label has no file,
+            or a file has two.
     """
-    named = {path.resolve(): label for path, label in (labels or {}).items()}
-    cells: list[CellResult] = []
-    used: set[Path] = set()
+    files: dict[Path, tuple[Path, bool]] = {}
     for path in paths:
         for file, must in _files(path):
-            label = named.get(file.resolve())
-            used.add(file.resolve())
-            for number, data in enumerate(_documents(file)):
-                if (cell := _cell(file, data, label, number, must)) is not None:
-                    cells.append(cell)
-    for path in labels or {}:
-        if path.resolve() not in used:
+            named_before = files.get(file.resolve())
+            files[file.resolve()] = (file, must or (named_before is not None and named_before[1]))
+    named: dict[Path, Label] = {}
+    for path, label in labels:
+        if path.resolve() not in files:
             raise InputError(f"--label {path}: is not among the files given.", hint="Name the file as an argument too.")
+        if path.resolve() in named:
+            raise InputError(f"--label {path}: is given twice for this file.", hint="Keep the one that is right.")
+        named[path.resolve()] = label
+    cells = [
+        cell
+        for place, (file, must) in files.items()
+        for data in _documents(file)
+        if (cell := _cell(file, data, named.get(place), must)) is not None
+    ]
     if not cells:
         raise InputError("no results: the folders hold no cell.json and no JSON of `vllm bench serve`.")
     return cells
@@ -100,11 +114,25 @@ def _files(path: Path) -> Iterator[tuple[Path, bool]]:
 def _documents(path: Path) -> list[Any]:
     """The JSON document of a file, or one a line (what `--append-result` writes)."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: can't be read: {error}.") from None
+    try:
+        documents = _parsed(text, path)
+        if "\\ud" in text.lower():  # escapes of surrogates: whole pairs are characters, halves are none
+            json.dumps(documents, ensure_ascii=False).encode()
+    except RecursionError:
+        raise InputError(f"{path}: nested too deeply to be a result.") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{path}: holds half a character (a surrogate without its other half).") from None
+    except ValueError:
+        raise InputError(f"{path}: holds a number of too many digits.") from None
+    return documents
+
+
+def _parsed(text: str, path: Path) -> list[Any]:
     try:
         return [json.loads(text)]
     except json.JSONDecodeError as whole:
@@ -117,12 +145,15 @@ def _documents(path: Path) -> list[Any]:
         return documents
 
 
-def _cell(file: Path, data: Any, label: Label | None, number: int, must: bool) -> CellResult | None:
+def _cell(file: Path, data: Any, label: Label | None, must: bool) -> CellResult | None:
     if isinstance(data, dict) and "variant" in data and "counts" in data:
         cell = _validated(CellResult, data, file)
-        if label is None:
-            return cell
-        return cell.model_copy(update={"variant": label.variant, "concurrency": label.concurrency or cell.concurrency})
+        if label is not None:
+            changes = {"variant": label.variant, "concurrency": label.concurrency or cell.concurrency}
+            cell = cell.model_copy(update=changes)
+        if (wrong := _nonsense(cell)) is not None:
+            raise InputError(f"{file}: {wrong}.")
+        return cell
     if isinstance(data, dict) and "completed" in data and ("request_throughput" in data or "duration" in data):
         variant, concurrency = _place(file, data, label)
         try:
@@ -136,20 +167,63 @@ def _cell(file: Path, data: Any, label: Label | None, number: int, must: bool) -
 
 def _place(file: Path, data: Mapping[str, Any], label: Label | None) -> tuple[str, int]:
     """Variant and level of a vLLM result: from the command line, else the file's content, else its name."""
-    name = _NAME.match(file.stem)
-    variant = label.variant if label else data.get("variant") or data.get("label") or (name and name["variant"])
-    level = (label.concurrency if label else None) or data.get("max_concurrency") or (name and int(name["level"]))
-    if variant and level and int(level) >= 1:
+    name = _VLLM_NAME.match(file.stem) or _NAME.match(file.stem)
+    parts = name.groupdict() if name else {}
+    variant = label.variant if label else data.get("variant") or data.get("label") or parts.get("variant")
+    said = data.get("max_concurrency")
+    if said is not None and (type(said) is not int or not 1 <= said <= MOST_CONCURRENCY):
+        raise InputError(f"{file}: `max_concurrency` must be a whole number from 1 to {MOST_CONCURRENCY}, is {said!r}.")
+    level = (label.concurrency if label else None) or said or int(parts.get("level") or parts.get("short") or 0)
+    if variant and _is_name(str(variant)) and level:
         return str(variant), int(level)
-    unknown = "variant" if not variant else "concurrency"
+    unknown = "concurrency" if variant and _is_name(str(variant)) else "variant"
     raise InputError(
         f"{file}: does not tell its {unknown}.",
         hint=f"Say it: --label {file}=VARIANT@CONCURRENCY, or name the file like eagle3-concurrency4.json.",
     )
 
 
+def _is_name(text: str) -> bool:
+    """Whether a text can name a variant: something to see, and whole characters only."""
+    return bool(text.strip()) and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _nonsense(cell: CellResult) -> str | None:
+    """What can't be in a cell that was measured, with its field; None where all can."""
+    if not _is_name(cell.variant):
+        return "`variant` is empty"
+    if cell.concurrency > MOST_CONCURRENCY:
+        return f"`concurrency` must be at most {MOST_CONCURRENCY}"
+    counts = cell.counts
+    if counts.requested != counts.completed + counts.failed:
+        return (
+            f"`counts.requested` is {counts.requested}, but {counts.completed} completed and {counts.failed} failed: "
+            "requested = completed + failed"
+        )
+    below = next(iter(_below_zero(cell.model_dump(exclude={"settings", "rounds", "requests"}), "")), None)
+    if below is None:
+        fields = {"ttft_ms", "e2e_ms", "prompt_tokens", "output_tokens", "chunks", "inter_chunk_ms_p50"}
+        requests = [request.model_dump(include=fields) for request in cell.requests]
+        below = next(iter(_below_zero(requests, "requests")), None)
+    return f"`{below}` is below 0" if below else None
+
+
+def _below_zero(value: Any, place: str) -> Iterator[str]:
+    """Places of numbers below zero in plain values."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _below_zero(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list | tuple):
+        for key, inner in enumerate(value):
+            yield from _below_zero(inner, f"{place}.{key}")
+    elif isinstance(value, int | float) and value < 0:
+        yield place
+
+
 def _validated(model: type[Model], data: dict[str, Any], path: Path) -> Model:
     version = data.get("schema_version", SCHEMA_VERSION)
+    if type(version) is not int:
+        raise InputError(f"{path}: `schema_version` must be the number {SCHEMA_VERSION}, is {version!r}.")
     if version != SCHEMA_VERSION:
         raise InputError(f"{path}: has schema version {version}; this eagle-bench reads version {SCHEMA_VERSION}.")
     try:

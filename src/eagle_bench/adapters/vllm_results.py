@@ -9,8 +9,10 @@ the details and milliseconds in the sums; versions before 0.11 have no `failed`,
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from eagle_bench import metrics
 from eagle_bench.results import (
@@ -25,6 +27,30 @@ from eagle_bench.results import (
 )
 
 _BODY_LIMIT = 2000
+_MEASURED = frozenset(
+    [
+        "duration",
+        "completed",
+        "failed",
+        "num_prompts",
+        "ttfts",
+        "itls",
+        "latencies",
+        "start_times",
+        "input_lens",
+        "output_lens",
+        "request_goodput",
+        "spec_decode_acceptance_length",
+        "spec_decode_draft_tokens",
+        "spec_decode_accepted_tokens",
+        "spec_decode_num_drafts",
+        "spec_decode_per_position_acceptance_rates",
+        "total_output_tokens",
+    ]
+)
+_MEASURED_ENDS = ("_ms", "_throughput")
+_LEAST_LENGTHS, _MOST_ALIKE = 8, 0.5
+"""Prompts are known by their lengths where there are so many different ones, and no one has more than this share."""
 
 
 def cell_of(data: Mapping[str, Any], variant: str, concurrency: int) -> CellResult:
@@ -33,6 +59,7 @@ def cell_of(data: Mapping[str, Any], variant: str, concurrency: int) -> CellResu
     Raises:
         KeyError, TypeError, ValueError: it is not such a result.
     """
+    _refuse_nonsense(data)
     records = _records(data)
     timed = bool(records) and len(data.get("start_times") or ()) == len(records)
     window = metrics.round_window(records, concurrency) if timed else None
@@ -56,6 +83,30 @@ def cell_of(data: Mapping[str, Any], variant: str, concurrency: int) -> CellResu
     )
 
 
+def _refuse_nonsense(data: Mapping[str, Any]) -> None:
+    """Refuse numbers that no measurement gives.
+
+    Raises:
+        ValueError: names the field of one that is below 0, no number, or infinite.
+    """
+    for name, value in data.items():
+        if name in _MEASURED or name.endswith(_MEASURED_ENDS):
+            for place, number in _numbers(value, name):
+                if not math.isfinite(number) or number < 0:
+                    raise ValueError(f"`{place}` is {number}")
+    completed, failed, prompts = (data.get(name) for name in ("completed", "failed", "num_prompts"))
+    if failed is not None and prompts is not None and completed + failed > prompts:
+        raise ValueError(f"`num_prompts` is {prompts}, but `completed` is {completed} and `failed` is {failed}")
+
+
+def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _numbers(inner, f"{place}[{index}]")
+    elif isinstance(value, int | float):
+        yield place, value
+
+
 def _records(data: Mapping[str, Any]) -> list[RequestRecord]:
     ttfts, gaps, lengths = data.get("ttfts"), data.get("itls"), data.get("output_lens")
     if not ttfts or gaps is None or lengths is None:
@@ -64,7 +115,8 @@ def _records(data: Mapping[str, Any]) -> list[RequestRecord]:
     latencies, starts = _column(data, "latencies", size), _column(data, "start_times", size)
     texts, errors, inputs = (_column(data, name, size) for name in ("generated_texts", "errors", "input_lens"))
     first = min((start for start in starts if start is not None), default=0.0)
-    slice_id = _slice_id(data)[:8]
+    # Where the lengths don't tell which prompts these were, the ids are this file's own: nothing is paired by its place.
+    slice_id = (_slice_id(data) if _identified(data) else _hash(ttfts))[:8]
     return [
         _record(
             f"{slice_id}-{i}",
@@ -185,12 +237,25 @@ def _acceptance(data: Mapping[str, Any]) -> Acceptance | None:
 
 def _slice_id(data: Mapping[str, Any]) -> str:
     """Hash that is equal for equal prompts, as far as their lengths tell."""
-    return hashlib.sha256(repr(data.get("input_lens")).encode()).hexdigest()
+    return _hash(data.get("input_lens"))
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()
+
+
+def _identified(data: Mapping[str, Any]) -> bool:
+    """Whether the prompts' lengths, in order, are so different that other prompts would show."""
+    lengths = Counter(data.get("input_lens") or ())
+    return len(lengths) >= _LEAST_LENGTHS and max(lengths.values()) <= _MOST_ALIKE * lengths.total()
 
 
 def _prompts(data: Mapping[str, Any]) -> PromptsUsed | None:
-    lengths = data.get("input_lens")
-    return PromptsUsed(count=len(lengths), sha256=_slice_id(data)) if lengths else None
+    lengths = data.get("input_lens") or data.get("ttfts")
+    if not lengths:
+        return None
+    known_by: Literal["lengths", "nothing"] = "lengths" if _identified(data) else "nothing"
+    return PromptsUsed(count=len(lengths), sha256=_slice_id(data), known_by=known_by)
 
 
 def _named(data: Mapping[str, Any], *names: str) -> dict[str, str]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,6 +13,7 @@ from eagle_bench.adapters import result_files
 from eagle_bench.adapters.result_files import Label
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
+from eagle_bench.plain_text import plain
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
 
@@ -30,7 +34,30 @@ class Share(click.ParamType[float]):
         return share
 
 
-_POSITIVE = click.FloatRange(min=0, min_open=True)
+class Positive(click.FloatRange):
+    """A finite number above 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Folder(click.Path):
+    """A folder to write to; an empty name is none, though it would pass for the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not os.fspath(value).strip():
+            self.fail("is empty: name a folder, such as `.`", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_POSITIVE = Positive()
+COMPARISON, SUMMARY, REPORT = "comparison.json", "summary.md", "report.html"
 
 
 @click.command()
@@ -43,9 +70,7 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
     metavar="FILE=VARIANT[@CONCURRENCY]",
     help="What a file is of, where neither it nor its name tells.",
 )
-@click.option(
-    "--out", default="eagle-bench-report", show_default=True, type=click.Path(path_type=Path, file_okay=False)
-)
+@click.option("--out", default="eagle-bench-report", show_default=True, type=Folder(path_type=Path, file_okay=False))
 @click.option(
     "--against",
     metavar="OLD.json",
@@ -57,6 +82,11 @@ _POSITIVE = click.FloatRange(min=0, min_open=True)
 )
 @click.option(
     "--max-failure-rate", type=Share(), default="2%", show_default=True, help="Above it a cell is out of the verdict."
+)
+@click.option(
+    "--allow-difference",
+    is_flag=True,
+    help="Judge cells all the same that were asked for different work: token limit, temperature, request body.",
 )
 @click.option(
     "--price-per-hour", type=_POSITIVE, metavar="DOLLARS", help="Of one endpoint, for cost per million tokens."
@@ -72,6 +102,7 @@ def command(
     against: Path | None,
     max_regression: float,
     max_failure_rate: float,
+    allow_difference: bool,
     price_per_hour: float | None,
     slo_ttft_ms: float | None,
     slo_tpot_ms: float | None,
@@ -83,11 +114,14 @@ def command(
     """
     from eagle_bench.analysis import compare
 
-    cells = result_files.read_cells(files, dict(Label.parse(label) for label in labels))
+    if against is not None:
+        _keep_reference(against, out)
+    cells = result_files.read_cells(files, [Label.parse(label) for label in labels])
     old = result_files.read_comparison(against) if against else None
     plan = plan_of(cells, baseline).model_copy(
         update={
             "max_failure_rate": max_failure_rate,
+            "allow_difference": allow_difference,
             "price_per_hour": price_per_hour,
             "slo_ttft_ms": slo_ttft_ms,
             "slo_tpot_ms": slo_tpot_ms,
@@ -97,11 +131,25 @@ def command(
     write(comparison, out)
     _print(comparison, out)
     if all(level.verdict == "invalid" for level in comparison.comparisons):
-        raise NoUsableResult(
-            "no level has a valid comparison.", hint=f"{out / 'report.html'} says why, level by level."
-        )
+        raise NoUsableResult("no level has a valid comparison.", hint=f"{out / REPORT} says why, level by level.")
     if old is not None:
         _gate(old, comparison, max_regression)
+
+
+def _keep_reference(against: Path, out: Path) -> None:
+    """Refuse to write over what this answer is to be held against.
+
+    Raises:
+        InputError: `against` is a file that `out` gets.
+    """
+    for written in (out / name for name in (COMPARISON, SUMMARY, REPORT)):
+        if against.resolve() == written.resolve() or (
+            against.exists() and written.exists() and against.samefile(written)
+        ):
+            raise InputError(
+                f"--against {against}: --out {out} would write over it, and the next run had nothing to be held against.",
+                hint="Give another --out.",
+            )
 
 
 def plan_of(cells: list[CellResult], baseline: str) -> Plan:
@@ -130,9 +178,9 @@ def write(comparison: Comparison, out: Path) -> None:
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / "comparison.json").write_text(comparison.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        (out / "summary.md").write_text(markdown.render(comparison), encoding="utf-8")
-        (out / "report.html").write_text(html.render(comparison), encoding="utf-8")
+        (out / COMPARISON).write_text(comparison.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (out / SUMMARY).write_text(markdown.render(comparison), encoding="utf-8")
+        (out / REPORT).write_text(html.render(comparison), encoding="utf-8")
     except OSError as error:
         raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
 
@@ -144,7 +192,7 @@ def _print(comparison: Comparison, out: Path) -> None:
 
     console = Console()
     print_comparison(comparison, console)
-    console.print(f"\n{out / 'report.html'}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"\n{plain(str(out / REPORT))}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _gate(old: Comparison, new: Comparison, limit: float) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
+from eagle_bench.plain_text import plain
 from eagle_bench.report import svg
 from eagle_bench.report.tables import bounded_ratio
 from eagle_bench.units import milliseconds, rate, significant, times
@@ -265,7 +267,8 @@ def _axes(width: float = _WIDTH, height: float = _HEIGHT) -> Iterator[tuple[Any,
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(svg.STYLE):
+    with matplotlib.rc_context(svg.STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph ")  # the page's font draws the text, not Matplotlib's
         figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
         yield figure, figure.subplots()
 
@@ -302,4 +305,6 @@ def _legend(axes: Any, entries: int) -> None:
 
 def _short(text: str) -> str:
     """A name that leaves room for the picture; the page says it in full."""
-    return text if len(text) <= 16 else f"{text[:15]}…"
+    shown = plain(text.replace("\n", " "))
+    shown = f" {shown}" if shown.startswith("_") else shown  # Matplotlib leaves such names out of its legend
+    return shown if len(shown) <= 16 else f"{shown[:15]}…"

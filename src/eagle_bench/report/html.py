@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from eagle_bench import __version__
 from eagle_bench.comparison import Comparison, Decision
 from eagle_bench.cost import largest_meeting_slo
+from eagle_bench.plain_text import plain_if_text
 from eagle_bench.report import charts, svg, tables
 from eagle_bench.report.markdown import grouped
 from eagle_bench.units import conjunction, count, levels, milliseconds
@@ -127,7 +128,9 @@ def _slo(comparison: Comparison) -> list[str]:
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=plain_if_text
+    )
     environment.filters["ms"] = milliseconds
     source = files("eagle_bench.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     return environment.from_string(source)

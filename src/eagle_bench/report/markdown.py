@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from eagle_bench.comparison import Comparison
+from eagle_bench.plain_text import plain
 from eagle_bench.report import tables
 from eagle_bench.report.tables import Table
 
@@ -42,7 +43,7 @@ def grouped(comparison: Comparison) -> list[tuple[str, str]]:
 
 def escape(text: str) -> str:
     """Text as Markdown shows it, with nothing in it that Markdown or HTML would act on."""
-    return _SPECIAL.sub(r"\\\1", text).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\n", " ")
+    return _SPECIAL.sub(r"\\\1", plain(text)).replace("\\<", "&lt;").replace("\\&", "&amp;").replace("\n", " ")
 
 
 def _warning(warning: tuple[str, str]) -> str:

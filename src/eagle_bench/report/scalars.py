@@ -23,6 +23,8 @@ def scalars(comparison: Comparison) -> dict[str, float]:
         found.append((f"{base}.turn_on", None if decision.turn_on is None else float(decision.turn_on)))
         found.append((f"{base}.up_to_concurrency", decision.up_to_concurrency))
     for level in comparison.comparisons:
+        if level.verdict == "invalid":
+            continue
         at = f"{level.variant}.c{level.concurrency}"
         for metric in ("tpot", "throughput", "e2e", "ttft"):
             interval = getattr(level.speedup, metric, None)

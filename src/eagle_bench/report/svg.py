@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
+from eagle_bench.plain_text import plain
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -73,7 +75,7 @@ def _adopt(text: str, *, name: str, title: str, description: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)
     body = re.sub(r"<[^>]+>", lambda tag: _tag(tag.group(), name), body)  # what a label says stays as it is
     body = re.sub(r"\n\s*", "\n", body)
-    heads = f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>'
+    heads = f'<title id="{name}-title">{escape(plain(title))}</title><desc id="{name}-desc">{escape(plain(description))}</desc>'
     return (
         f'<svg class="chart" viewBox="{box.group(1) if box else ""}" role="img" '
         f'aria-labelledby="{name}-title" aria-describedby="{name}-desc">{heads}{body}'
