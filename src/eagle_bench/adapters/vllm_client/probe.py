@@ -69,6 +69,8 @@ async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, not
     if first is not None and answer.status is None:
         _hint(target, first, note)
     silent = first is not None and first.kind == "connection" and time.perf_counter() - began_s >= _CONNECT_S
+    if silent:
+        target = replace(target, metrics_url=None)  # nothing will be sent that its counters could tell of
     return Probed(target, Capabilities(usage_in_stream=False), first, silent)
 
 
