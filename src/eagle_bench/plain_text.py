@@ -14,6 +14,11 @@ def plain(text: str) -> str:
     return _ACTING.sub(_escape, text)
 
 
+def plain_line(text: str) -> str:
+    """`plain`, and no line of its own for what stands behind a line break."""
+    return plain(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
 def plain_if_text(value: Any) -> Any:
     """`plain` for a value that a template prints; markup that the program made itself stays as it is."""
     return plain(value) if type(value) is str else value

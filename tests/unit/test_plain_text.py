@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagle_bench.plain_text import plain
+from eagle_bench.plain_text import plain, plain_line
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,7 @@ def test_nothing_left_acts(text: str) -> None:
     shown.encode()
     assert all(letter in "\t\n" or not (ord(letter) < 32 or 127 <= ord(letter) < 160) for letter in shown)
     assert plain(shown) == shown
+
+
+def test_a_line_stays_one() -> None:
+    assert plain_line("eagle\nTurn on\tit\x1b") == r"eagle\nTurn on\tit\x1b"

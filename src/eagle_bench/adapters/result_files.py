@@ -29,6 +29,7 @@ _NAME = re.compile(
 )
 _LEVEL = re.compile(r"[1-9]\d{0,5}", re.A)
 MOST_CONCURRENCY = 999_999
+_MOST = 1e18
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -200,24 +201,22 @@ def _nonsense(cell: CellResult) -> str | None:
             f"`counts.requested` is {counts.requested}, but {counts.completed} completed and {counts.failed} failed: "
             "requested = completed + failed"
         )
-    below = next(iter(_below_zero(cell.model_dump(exclude={"settings", "rounds", "requests"}), "")), None)
-    if below is None:
-        fields = {"ttft_ms", "e2e_ms", "prompt_tokens", "output_tokens", "chunks", "inter_chunk_ms_p50"}
-        requests = [request.model_dump(include=fields) for request in cell.requests]
-        below = next(iter(_below_zero(requests, "requests")), None)
-    return f"`{below}` is below 0" if below else None
+    fields = {"ttft_ms", "e2e_ms", "prompt_tokens", "output_tokens", "chunks", "inter_chunk_ms_p50"}
+    measured = cell.model_dump(exclude={"settings", "rounds", "requests"})
+    measured["requests"] = [request.model_dump(include=fields) for request in cell.requests]
+    return next(_out_of_range(measured, ""), None)
 
 
-def _below_zero(value: Any, place: str) -> Iterator[str]:
-    """Places of numbers below zero in plain values."""
+def _out_of_range(value: Any, place: str) -> Iterator[str]:
+    """What is wrong with numbers that no measurement gives."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _below_zero(inner, f"{place}.{key}" if place else str(key))
+            yield from _out_of_range(inner, f"{place}.{key}" if place else str(key))
     elif isinstance(value, list | tuple):
         for key, inner in enumerate(value):
-            yield from _below_zero(inner, f"{place}.{key}")
-    elif isinstance(value, int | float) and value < 0:
-        yield place
+            yield from _out_of_range(inner, f"{place}.{key}")
+    elif isinstance(value, int | float) and not 0 <= value <= _MOST:
+        yield f"`{place}` is {'below 0' if value < 0 else 'too large'}"
 
 
 def _validated(model: type[Model], data: dict[str, Any], path: Path) -> Model:

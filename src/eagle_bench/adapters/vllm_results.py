@@ -9,7 +9,6 @@ the details and milliseconds in the sums; versions before 0.11 have no `failed`,
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -48,6 +47,7 @@ _MEASURED = frozenset(
         "total_output_tokens",
     ]
 )
+_MOST = 1e18
 _MEASURED_ENDS = ("_ms", "_throughput")
 _LEAST_LENGTHS, _MOST_ALIKE = 8, 0.5
 """Prompts are known by their lengths where there are so many different ones, and no one has more than this share."""
@@ -87,23 +87,26 @@ def _refuse_nonsense(data: Mapping[str, Any]) -> None:
     """Refuse numbers that no measurement gives.
 
     Raises:
-        ValueError: names the field of one that is below 0, no number, or infinite.
+        ValueError: names the field of one that is below 0, no number, or too large.
     """
     for name, value in data.items():
         if name in _MEASURED or name.endswith(_MEASURED_ENDS):
-            for place, number in _numbers(value, name):
-                if not math.isfinite(number) or number < 0:
-                    raise ValueError(f"`{place}` is {number}")
+            for place, number in _leaves(value, name):
+                if not isinstance(number, int | float):
+                    raise ValueError(f"`{place}` is {str(number)[:40]!r}, not a number")
+                if not 0 <= number <= _MOST:
+                    raise ValueError(f"`{place}` is {'too large' if number > _MOST else number}")
     completed, failed, prompts = (data.get(name) for name in ("completed", "failed", "num_prompts"))
     if failed is not None and prompts is not None and completed + failed > prompts:
         raise ValueError(f"`num_prompts` is {prompts}, but `completed` is {completed} and `failed` is {failed}")
 
 
-def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """What stands in nested lists, each with its place; what is absent is passed over."""
     if isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _numbers(inner, f"{place}[{index}]")
-    elif isinstance(value, int | float):
+            yield from _leaves(inner, f"{place}[{index}]")
+    elif value is not None:
         yield place, value
 
 

@@ -7,7 +7,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eagle_bench.comparison import Comparison
-from eagle_bench.plain_text import plain
+from eagle_bench.plain_text import plain_line
 from eagle_bench.report import tables
 from eagle_bench.report.markdown import grouped
 
@@ -29,25 +29,27 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         if table is not None:
             print_table(table, console)
     for where, text in grouped(comparison):
-        console.print(Text.assemble(("! ", "yellow"), (plain(f"{where}: ") if where else "", "bold"), plain(text)))
+        console.print(
+            Text.assemble(("! ", "yellow"), (plain_line(f"{where}: ") if where else "", "bold"), plain_line(text))
+        )
     if comparison.warnings:
         console.print()
     for decision in comparison.decisions:
         style = {True: "bold green", False: "bold red", None: "bold yellow"}[decision.turn_on]
-        console.print(Text(plain(decision.text), style=style))
+        console.print(Text(plain_line(decision.text), style=style))
 
 
 def print_table(table: tables.Table, console: Console) -> None:
     rich = RichTable(
-        title=Text(plain(table.caption), style="bold"), title_justify="left", header_style="bold", show_edge=False
+        title=Text(plain_line(table.caption), style="bold"), title_justify="left", header_style="bold", show_edge=False
     )
     for column, head in enumerate(table.heads):
-        rich.add_column(Text(plain(head)), justify="right" if column in table.numeric else "left")
+        rich.add_column(Text(plain_line(head)), justify="right" if column in table.numeric else "left")
     last = None
     for row in table.rows:
         if last is not None and row[0] != last:
             rich.add_section()
         last = row[0]
-        rich.add_row(*(Text(plain(cell), style=_STYLES.get(cell, "")) for cell in row))
+        rich.add_row(*(Text(plain_line(cell), style=_STYLES.get(cell, "")) for cell in row))
     console.print(rich)
     console.print()
