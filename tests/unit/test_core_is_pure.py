@@ -62,6 +62,8 @@ def test_the_core_is_found():
 def test_core_modules_import_nothing_impure(path):
     for name in imported(path):
         parts = name.split(".")
+        if parts[:2] == ["urllib", "parse"]:
+            continue  # takes addresses apart, opens none
         assert parts[0] not in FORBIDDEN, f"{path.name} imports {name}"
         if parts[0] == "eagle_bench" and len(parts) > 1:
             assert parts[1] not in IMPURE, f"{path.name} imports {name}"

@@ -12,7 +12,7 @@ from scipy import stats as reference
 
 from eagle_bench.quantiles import median_interval, t_quantile
 from eagle_bench.stats import MIN_PAIRS, Draws, Resamples, ratios, smoothed_median
-from regimes import experiment
+from regimes import World, experiment
 
 ONE_ROUND = np.zeros(400, dtype=np.int64)
 
