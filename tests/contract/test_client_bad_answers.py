@@ -8,6 +8,7 @@ import socketserver
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -149,9 +150,9 @@ def test_a_list_of_models_without_a_name_that_can_be_sent_names_none(page: str) 
 
 
 def test_vllms_session_is_closed_when_a_run_breaks() -> None:
-    seen = []
+    seen: list[Any] = []
 
-    async def broken(request: object, session: object, pbar: object = None) -> object:
+    async def broken(request: object, session: Any, pbar: object = None) -> object:
         seen.append(session)
         raise RuntimeError("broken")
 

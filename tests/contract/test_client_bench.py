@@ -216,7 +216,12 @@ def test_a_result_whose_place_is_gone_is_kept_elsewhere(
     spare.mkdir()
     folder.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(spare))
-    monkeypatch.setattr(Progress, "__str__", lambda _: shutil.rmtree(folder, ignore_errors=True) or "gone")
+
+    def gone(_: Progress) -> str:
+        shutil.rmtree(folder, ignore_errors=True)
+        return "gone"
+
+    monkeypatch.setattr(Progress, "__str__", gone)
     with TruthServer(**QUICK) as server:
         given = ("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path))
         assert bench(*given, "--out", folder / "cell.json") == 1
