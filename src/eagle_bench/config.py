@@ -289,7 +289,8 @@ class Config(Section):
         ids = [v.id for v in self.variants]
         if self.baseline not in ids:
             raise ValueError(
-                f"no variant is the baseline: `baseline` is {self.baseline!r}, the variants are {', '.join(ids)}"
+                f"no variant is the baseline: none of {', '.join(ids)} has the id {self.baseline!r}; "
+                "give one that id, or name one with `baseline: ID`"
             )
         if len(ids) < 2:
             raise ValueError("`variants` has only the baseline: there is nothing to compare it with")

@@ -21,6 +21,7 @@ MOST_VALUES = 10_000
 LONGEST_SHOWN = 60
 LONGEST_KEY = 30
 HIDDEN = {"env", "args", "command", "hf_token_secret", "api_key_secret"}
+SAID_ELSEWHERE = {"max_tokens": "max_output_tokens", "num_prompts": "prompts_per_level"}  # by `bench` and vLLM
 TYPES = {
     "tuple_type": "it must be a list",
     "dict_type": "it must be a mapping",
@@ -119,9 +120,9 @@ def _sentence(item: Any) -> str:
     if kind == "extra_forbidden":
         section, known = _known_keys(item["loc"][:-1])
         key = str(item["loc"][-1])
-        near = difflib.get_close_matches(key, known, n=1)
-        hint = f" Did you mean `{near[0]}`?" if near else f" {section} takes: {', '.join(known)}."
-        return f"`{field}` is not a known key.{hint}"
+        near = difflib.get_close_matches(SAID_ELSEWHERE.get(key, key), known, n=1)
+        hint = f" Did you mean `{near[0]}`?" if near else ""
+        return f"`{field}` is not a known key.{hint} {section} takes: {', '.join(known)}."
     if kind == "missing":
         return f"`{field}` is missing."
     if kind == "value_error":

@@ -29,7 +29,7 @@ COMPARISON, REPORT, SUMMARY, RESULTS, EARLIER = (
 
 @dataclass(frozen=True)
 class Gathered:
-    """What stands in the folder now. `answer` is None where not one cell was measured."""
+    """What stands in the folder now: `cells` were measured. `answer` is None where no cell came in at all."""
 
     answer: Comparison | None
     cells: int
@@ -64,15 +64,16 @@ def gather(artifacts: Path, plan: Plan, out: Path) -> Gathered:
     for cell in cells:
         name = f"{cell.variant}-c{cell.concurrency}.json"
         (results / name).write_text(cell.model_dump_json(indent=1), encoding="utf-8")
+    measured = sum(cell.metrics is not None for cell in cells)
     compared = next(iter(sorted(artifacts.glob("**/compare/comparison"))), None)
     if compared:
         folder = compared.parent
         for source, name in ((compared, COMPARISON), (folder / "report", REPORT), (folder / "summary", SUMMARY)):
             shutil.copyfile(source, out / name)
-        return Gathered(Comparison.model_validate_json(compared.read_bytes()), len(cells), planned)
+        return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, planned)
     answer = compare(plan, cells)
     write(answer, out / COMPARISON, out / REPORT, out / SUMMARY)
-    return Gathered(answer, len(cells), planned)
+    return Gathered(answer, measured, planned)
 
 
 def _cells(artifacts: Path) -> list[CellResult]:

@@ -120,7 +120,7 @@ def _cancel(config: Config, name: str, run_id: str, say: Say) -> pipeline_jobs.J
 def _nothing_left(config: Config, run_id: str, say: Say) -> None:
     place = vertex.Place(config.project, config.location)
     for made in vertex.leftovers(place, run_id):
-        say(f"{made.resource} was left over; deleting it")
+        say(f"giving back {made.resource}")
     for spec in resolve(config):
         if spec.deployed:
             vertex.teardown(place, run_id, spec.id)

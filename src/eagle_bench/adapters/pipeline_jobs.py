@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import secrets
@@ -104,6 +105,9 @@ def request_of(job: Any) -> dict[str, Any]:
 
     # The client shows a job only after it was created; the request stands ready before.
     body = json_format.MessageToDict(job._gca_resource._pb)
+    # What a person wants to check first, the compiled pipeline last, and the same order each time.
+    body = {key: body[key] for key in sorted(body, key=lambda key: (key == "pipelineSpec", key))}
+    body["runtimeConfig"] = json.loads(json.dumps(body["runtimeConfig"], sort_keys=True))
     return {"pipelineJobId": body["displayName"], "pipelineJob": body}
 
 

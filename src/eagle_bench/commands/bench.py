@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from eagle_bench.config import least_requests
 from eagle_bench.errors import EagleBenchError, InputError, NoUsableResult
 from eagle_bench.results import CellResult, CellSettings, Summary
 from eagle_bench.units import NOTHING, milliseconds, rate, significant
@@ -135,6 +136,12 @@ def command(
             max_output_tokens=max_tokens,
         )
         measured = _in_rounds(measured, rounds, concurrency, prompts_file)
+        if len(measured) < (least := least_requests(concurrency)):
+            click.echo(
+                f"{len(measured)} prompts are measured, but no verdict: concurrency {concurrency} needs {least}",
+                err=True,
+            )
+        click.echo("starting vLLM's client; it takes some seconds to load", err=True)
 
         def tell(progress: Progress) -> None:
             started.set()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -44,6 +46,7 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
     """
     from eagle_bench.tasks.stage_data import preflight
 
+    _obey_signals()
     given = config_file.load(config or EXAMPLE)
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,6 +65,7 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
     from rich.console import Console
 
     from eagle_bench import local_run
+    from eagle_bench.plain_text import plain_line
     from eagle_bench.report.terminal import print_comparison
     from eagle_bench.tasks.compare import require_usable
 
@@ -70,14 +74,19 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
     kept = f"{gathered.cells} of {gathered.planned} cells were measured"
     if gathered.answer is None:
         why = f" {ended.error}" if ended.error else ""
+        if ended.state == "CANCELLED":
+            click.echo("interrupted before anything was measured; nothing is left running.", err=True)
+            return INTERRUPTED
         raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
     print_comparison(gathered.answer, Console())
     click.echo(f"\nreport:  {folder / 'report.html'}\nresults: {folder / 'comparison.json'}, {folder / 'results'}/")
     for cell in gathered.answer.cells:
         if cell.failure or cell.counts.failed:
             why = cell.failure.message if cell.failure else "the report shows what the server said"
-            share = f"{cell.counts.failed} of {cell.counts.requested} requests failed"
-            click.echo(f"{cell.variant} at concurrency {cell.concurrency}: {share}: {why}", err=True)
+            share = (
+                f"{cell.counts.failed} of {cell.counts.requested} requests failed: " if cell.counts.requested else ""
+            )
+            click.echo(plain_line(f"{cell.variant} at concurrency {cell.concurrency}: {share}{why[:200]}"), err=True)
     if ended.state == "CANCELLED":
         click.echo(f"interrupted; {kept} and kept; nothing is left running.", err=True)
         return INTERRUPTED
@@ -85,6 +94,16 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
         click.echo(f"the run ended {ended.state}; {kept} and kept. {ended.error or ''}", err=True)
     require_usable(gathered.answer)
     return 0
+
+
+def _obey_signals() -> None:
+    """Let Ctrl-C and TERM end a run in order, also where the shell started it with them ignored."""
+
+    def interrupted(number: int, _: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupted)
 
 
 def _settings(config: Config, folder: Path, engines: Path | None, slots: int, say: Say) -> Settings:

@@ -51,6 +51,8 @@ def command(
         from eagle_bench.tasks.stage_data import preflight
 
         preflight(given, on_this_machine=on_this_machine())
+    if template is None and image is None:
+        click.echo("no --image: the request names an image that your project must be able to pull", err=True)
     run_id = pipeline_jobs.new_run_id()
     with _template(template, image) as source:
         job = pipeline_jobs.prepare(given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run)

@@ -78,7 +78,8 @@ def _ask(target: Target) -> str:
     try:
         text = response.json()["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError):
-        raise ServiceError(f"{target.base_url}: not a chat answer: {response.text[:500]}") from None
+        found = " ".join(response.text[:200].split())
+        raise ServiceError(f"{target.base_url}: was asked for a plain chat answer and sent: {found}") from None
     if not isinstance(text, str) or not text.strip():
         raise ServiceError(f"{target.base_url}: answered without a word.")
     return text
