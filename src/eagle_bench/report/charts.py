@@ -27,6 +27,11 @@ class Chart:
     svg: str
 
 
+def _from_zero(axes: Any) -> None:
+    """Times and rates start at 0; room above, so that no mark or label is cut."""
+    axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+
+
 def speedup(comparison: Comparison) -> Chart | None:
     """TPOT speed-up per level with intervals; None where no level has one."""
     found = [c for c in comparison.comparisons if c.speedup and c.speedup.tpot]
@@ -126,7 +131,7 @@ def _over_concurrency(
                 if value.low is not None:
                     axes.plot([x, x], [value.low, value.high], color=colour, linewidth=1.3)
         _levels(axes, comparison)
-        axes.set_ylim(bottom=0)
+        _from_zero(axes)
         axes.set_ylabel(unit)
         _legend(axes, len(lines))
         better = "Lower is better." if attribute.endswith("_ms") else "Higher is better."
@@ -168,9 +173,9 @@ def frontier(comparison: Comparison) -> Chart | None:
                 )
         axes.set_xlabel("tokens per second for one user")
         axes.set_ylabel("tokens per second of the endpoint")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
         axes.margins(0.1)
+        axes.set_xlim(left=0)
+        _from_zero(axes)
         _legend(axes, len(lines))
         title = "One user's speed against the endpoint's"
         told = "; ".join(
@@ -213,7 +218,7 @@ def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | No
             axes.plot([x], [quantiles[20]], marker, color=colour, markersize=5, label=label)
             shown.add(view.variant)
         _levels(axes, comparison)
-        axes.set_ylim(bottom=0)
+        _from_zero(axes)
         axes.set_ylabel("ms")
         _legend(axes, len(variants))
         told = "; ".join(
