@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Engine, Settings
+from leftover_processes import processes_with
 
 TINY_ENGINE = Path(__file__).parent / "tiny_engine.py"
 
@@ -72,22 +72,10 @@ def bearer_fixture(server: LocalVertex) -> Callable[[], dict[str, str]]:
     return bearer
 
 
-@pytest.fixture
-def processes_with() -> Callable[[str], list[int]]:
+@pytest.fixture(name="processes_with")
+def processes_with_fixture() -> Callable[[str], list[int]]:
     """Processes (no zombies) that have a text in their command line."""
-
-    def find(text: str) -> list[int]:
-        found = []
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if text in command and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-        return found
-
-    return find
+    return processes_with
 
 
 @pytest.fixture
