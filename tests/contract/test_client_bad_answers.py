@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contract.client_runs import MARK, staged, warm
@@ -169,6 +169,9 @@ def test_a_host_and_a_path_beyond_ascii_are_encoded() -> None:
 
 
 @given(st.sampled_from(["http://", "https://", "http://[", "http://h:", "http://h/", ""]), st.text(max_size=80))
+@example("http://", "\u00a8")
+@example("http://", "[::1%\u00a8]")
+@settings(max_examples=500)
 def test_a_url_can_be_sent_or_is_refused(start: str, rest: str) -> None:
     try:
         place = address(start + rest)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, urlsplit
@@ -9,6 +10,7 @@ from urllib.parse import SplitResult, quote, urlsplit
 from eagle_bench.errors import InputError
 
 _IN_A_PATH = "/%:@!$&'()*+,;=~"  # stays as it is (RFC 3986)
+_HOST = re.compile(r"[0-9A-Za-z._-]+")
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,19 @@ def address(url: str) -> Address:
 def _host(url: str, name: str) -> str:
     """The host in ASCII (RFC 3490), an IPv6 address as it is."""
     if ":" in name:
+        if not name.isascii():
+            raise InputError(f"{url}: {name[:80]} is not an IPv6 address.")
         return name
     try:
-        return name.encode("idna").decode("ascii")
+        host = name.encode("idna").decode("ascii")
     except UnicodeError:
         raise InputError(
             f"{url}: {name[:80]} is not the name of a host: its parts between the dots have 1 to 63 characters."
         ) from None
+    # IDNA's normal form can bring in what no host holds: U+00A8 becomes a space.
+    if not _HOST.fullmatch(host):
+        raise InputError(f"{url}: {name[:80]} is not the name of a host: it has letters, digits, dots and hyphens.")
+    return host
 
 
 def _port(url: str, parts: SplitResult) -> int | None:
