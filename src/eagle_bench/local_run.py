@@ -56,7 +56,9 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
             state = _follow(name, server.job_folder(run_id), say)
         except KeyboardInterrupt:
             say("interrupted: cancelling the run and giving everything back")
-            state = _cancel(config, name, run_id, say)
+            state = _cancel(name)
+        finally:
+            _nothing_left(config, run_id, say)
         assert config.pipeline_root
         artifacts = server.artifacts_folder(config.pipeline_root, run_id)
         plan = plan_of(
@@ -67,7 +69,6 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
             {"run": run_id, "pipeline template": f"sha256:{digest}", **environment},
         )
         gathered = gather(artifacts, plan, out)
-        _nothing_left(config, run_id, say)
     return LocalRun(run_id, state.state, state.error, gathered)
 
 
@@ -106,18 +107,18 @@ class _Tail:
                     yield text
 
 
-def _cancel(config: Config, name: str, run_id: str, say: Say) -> pipeline_jobs.JobState:
-    """Cancel, and do what the pipeline's own teardown can't do any more: no task starts in a cancelled job."""
+def _cancel(name: str) -> pipeline_jobs.JobState:
+    """Cancel, and wait until nothing of the job runs any more."""
     pipeline_jobs.cancel(name)
     deadline = time.monotonic() + WAIT_FOR_CANCEL_S
     for state in pipeline_jobs.watch(name, poll_s=0.5):
         if state.ended or time.monotonic() > deadline:
             break
-    _nothing_left(config, run_id, say)
     return state
 
 
 def _nothing_left(config: Config, run_id: str, say: Say) -> None:
+    """Do what the pipeline's own teardown could not: no task starts in a cancelled job."""
     place = vertex.Place(config.project, config.location)
     for made in vertex.leftovers(place, run_id):
         say(f"giving back {made.resource}")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from eagle_bench.adapters import hugging_face as hub_adapter
+from eagle_bench.cli import main
 from eagle_bench.errors import InputError, ServiceError
 from servers.hub import Hub, Repo, serving_hub
+from servers.tokenizers import SMOL, write_tokenizer
 
 BIG = bytes(range(256)) * 20_000  # 5 MB
 MODEL_FILES = {
@@ -171,3 +173,24 @@ def test_more_than_one_data_file_asks_which(hub: Hub) -> None:
 def test_an_address_of_another_form_is_refused(address: str) -> None:
     with pytest.raises(InputError, match="hf://owner/name"):
         hub_adapter.check_dataset(address, None)
+
+
+def test_bench_takes_its_tokenizer_from_the_hub_as_a_run_does(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "one two three"}\n' * 3)
+
+    def bench(tokenizer: str) -> str:
+        arguments = ["--base-url", "http://127.0.0.1:1/v1", "--prompts", str(tmp_path / "prompts.jsonl")]
+        with pytest.raises(SystemExit) as ended:
+            main(["bench", *arguments, "--concurrency", "9", "--tokenizer", tokenizer, "--out", "cell.json"])
+        assert ended.value.code != 0
+        return capsys.readouterr().err
+
+    assert "Accept its conditions" in bench("meta/gated")
+    write_tokenizer(tmp_path / "real", SMOL)
+    files = {path.name: path.read_bytes() for path in (tmp_path / "real").iterdir()}
+    hub.repos["models/meta/real"] = Repo(files, large=frozenset({"tokenizer.json"}))
+    assert "3 prompts can't keep 9 requests in flight" in bench("meta/real")
+    assert "tokenizer.json" in hub.downloads()

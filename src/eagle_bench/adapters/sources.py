@@ -96,23 +96,25 @@ def check_tokenizer(tokenizer: str, token: str | None) -> None:
     if folder.is_dir():
         load(folder)
     elif tokenizer.startswith(storage.SCHEME):
-        fetch_tokenizer(tokenizer, token, _cache(tokenizer))  # a few megabytes, and only loading it shows that it works
+        fetch_tokenizer(tokenizer, token)  # a few megabytes, and only loading it shows that it works
     elif hugging_face.is_model_id(tokenizer):
         hugging_face.check_tokenizer(tokenizer, token)
     else:
         raise _no_tokenizer(tokenizer)
 
 
-def fetch_tokenizer(tokenizer: str, token: str | None, folder: Path) -> Path:
-    """The folder of a tokenizer: the given one, or `folder` filled from gs:// or the hub.
+def fetch_tokenizer(tokenizer: str, token: str | None, folder: Path | None = None) -> Path:
+    """The folder of a tokenizer: the given one, or `folder` (by default one in the user's cache) filled from
+    gs:// or the hub.
 
     Raises:
         InputError: the name has no known form, or the files are no tokenizer.
         ServiceError: the source has no such files, refuses them, or can't be reached.
     """
     local = Path(tokenizer).expanduser()
+    folder = local if local.is_dir() else folder or _cache(tokenizer)
     if local.is_dir():
-        folder = local
+        pass
     elif tokenizer.startswith(storage.SCHEME):
         storage.download_folder(tokenizer, folder, wanted=is_file)
     elif hugging_face.is_model_id(tokenizer):

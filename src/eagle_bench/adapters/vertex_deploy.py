@@ -74,7 +74,7 @@ def deploy(
 
     def on_poll(elapsed_s: float) -> None:
         labelled.put()
-        on_progress(f"{spec.id}: deploying for {elapsed_s:.0f} s")
+        on_progress(f"{spec.id}: waiting for the endpoint to serve, {elapsed_s:.0f} s so far")
 
     serving_timeout_s = spec.serving.deploy_timeout_s if spec.serving else 7200
     with cancelled_unless_done(client, operation):

@@ -120,11 +120,12 @@ def command(
     """
     started = threading.Event()
     with _ended_before(started):
+        from eagle_bench.adapters import sources
         from eagle_bench.adapters.vllm_client import measure
         from eagle_bench.workload import cell_prompts
 
         out = _place(out, prompts_file)
-        folder = _tokenizer_folder(tokenizer) if tokenizer else None
+        folder = sources.fetch_tokenizer(tokenizer, None) if tokenizer else None
         warmup, measured = cell_prompts(
             prompts_file,
             concurrency=concurrency,
@@ -255,25 +256,6 @@ def _token(variable: str | None) -> Callable[[], str] | None:
     if not value.isascii() or not value.isprintable():
         raise InputError(f"--api-key-env {variable}: it holds something else than printable ASCII, and can't be sent.")
     return lambda: value
-
-
-def _tokenizer_folder(name: str) -> Path:
-    """A folder as it is; a hub id is downloaded: the tokenizer's files, never weights."""
-    path = Path(name)
-    if path.is_dir():
-        return path
-    if path.is_absolute() or name.startswith(".") or name.count("/") != 1:
-        raise InputError(f"--tokenizer {name}: there is no such folder, and it is not a Hugging Face id (owner/name).")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    try:
-        return Path(snapshot_download(name, allow_patterns=["*.json", "*.jinja", "*.txt", "tokenizer.model"]))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        raise InputError(
-            f"--tokenizer {name}: it can't be downloaded: {str(error).splitlines()[0]}",
-            hint="Accept the model's terms on its page and set HF_TOKEN, or give a folder.",
-        ) from None
 
 
 def _place(out: Path, prompts_file: Path) -> Path:
