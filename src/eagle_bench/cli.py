@@ -12,6 +12,7 @@ import click
 
 from eagle_bench import __version__
 from eagle_bench.errors import EagleBenchError
+from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
 
 # name -> one line of help; the module of that name holds the click command `command`.
@@ -36,6 +37,13 @@ class Commands(click.Group):
             return None
         module = importlib.import_module(f"eagle_bench.commands.{cmd_name}")
         return cast(click.Command, module.command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

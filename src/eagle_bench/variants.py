@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eagle_bench.config import Config, SecretName, Section, Serving
+from eagle_bench.config import Config
+from eagle_bench.fields import Section
+from eagle_bench.secrecy import SecretName
+from eagle_bench.serving import Serving
 
 
 class VariantSpec(Section):

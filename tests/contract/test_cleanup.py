@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from eagle_bench.adapters import vertex
-from eagle_bench.config import Serving
+from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
 
 PLACE = vertex.Place("local-project", "us-central1")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from eagle_bench.adapters import vertex
-from eagle_bench.config import Serving
+from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
 
 PLACE = vertex.Place("p", "us-central1")

@@ -11,10 +11,10 @@ import textwrap
 import pytest
 
 from eagle_bench.adapters import vertex
-from eagle_bench.config import Serving
 from eagle_bench.errors import ServiceError
 from eagle_bench.local_vertex import keeper
 from eagle_bench.local_vertex.server import LocalVertex
+from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
 
 # A command that starts a child, which leaves its process group and its session and hears no signal but KILL.

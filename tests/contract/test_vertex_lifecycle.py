@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from eagle_bench.adapters import vertex
-from eagle_bench.config import Serving
 from eagle_bench.errors import ServiceError
+from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
 
 PLACE = vertex.Place("p", "us-central1")
@@ -103,7 +103,7 @@ def test_a_retried_deploy_finds_what_is_there(server):
 DEPLOY = """
     import sys
     from eagle_bench.adapters import vertex
-    from eagle_bench.config import Serving
+    from eagle_bench.serving import Serving
     from eagle_bench.variants import VariantSpec
     spec = VariantSpec(id="base", model="owner/name", serving=Serving(image="tiny", args=(sys.argv[1],)))
     vertex.deploy(vertex.Place("p", "us-central1"), "run", spec, on_operation=lambda name: print(name, flush=True))

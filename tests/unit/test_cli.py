@@ -70,6 +70,13 @@ def test_wrong_usage_is_the_users_input(capsys, arguments):
     assert "Error" in capsys.readouterr().err
 
 
+def test_a_mistyped_command_or_option_is_recognised(capsys):
+    assert status_of(["submitt"]) == 2
+    assert "Did you mean `submit`?" in capsys.readouterr().err
+    assert status_of(["submit", "--dryrun"]) == 2
+    assert "--dry-run" in capsys.readouterr().err
+
+
 def test_a_missing_config_is_named(capsys, tmp_path):
     missing = tmp_path / "missing.yaml"
     for command in ("run", "submit"):

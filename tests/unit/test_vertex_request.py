@@ -8,8 +8,8 @@ from google.cloud import aiplatform_v1
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.adapters.vertex_names import endpoint_id
 from eagle_bench.adapters.vertex_request import deploy_request
-from eagle_bench.config import Accelerator, Probe, Serving
 from eagle_bench.errors import InputError
+from eagle_bench.serving import Accelerator, Probe, Serving
 from eagle_bench.variants import VariantSpec
 
 PLACE = Place("my-project", "asia-southeast1")

@@ -13,6 +13,7 @@ from pathlib import Path
 from eagle_bench.adapters import downloads, hugging_face, storage
 from eagle_bench.adapters.tokenizer import is_file, load
 from eagle_bench.errors import InputError
+from eagle_bench.nearest import did_you_mean
 from eagle_bench.workload.slices import BUILTIN
 from eagle_bench.workload.synthetic import shape_of
 
@@ -130,7 +131,7 @@ def _local_file(dataset: str) -> Path:
     if not path.is_file():
         named = ", ".join(f"`{name}`" for name in (BUILTIN, *NAMED))
         raise InputError(
-            f"`workload.dataset`: there is no file {dataset!r}.",
+            f"`workload.dataset`: there is no file {dataset!r}.{did_you_mean(dataset, (BUILTIN, *NAMED))}",
             hint=f"Allowed: a path, a gs:// or https:// address, hf://owner/name[/file], {named}, or a shape such as "
             "synthetic:512x128.",
         )

@@ -13,6 +13,7 @@ from eagle_bench.adapters import result_files
 from eagle_bench.adapters.result_files import Label
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
+from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
@@ -160,7 +161,9 @@ def plan_of(cells: list[CellResult], baseline: str) -> Plan:
     """
     variants = tuple(dict.fromkeys(cell.variant for cell in cells))
     if baseline not in variants:
-        raise InputError(f"--baseline {baseline!r}: the results are of {', '.join(sorted(variants))}.")
+        raise InputError(
+            f"--baseline {baseline!r}: the results are of {', '.join(sorted(variants))}.{did_you_mean(baseline, variants)}"
+        )
     others = tuple(sorted(variant for variant in variants if variant != baseline))
     if not others:
         raise InputError(f"all results are of {baseline!r}: there is nothing to compare it with.")

@@ -14,6 +14,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from eagle_bench.config import Config
@@ -47,7 +48,7 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
     from eagle_bench.tasks.stage_data import preflight
 
     _obey_signals()
-    given = config_file.load(config or EXAMPLE)
+    given = config_file.load(config or EXAMPLE, needs=("pipeline_root",))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
@@ -123,8 +124,9 @@ def _settings(config: Config, folder: Path, engines: Path | None, slots: int, sa
     if not any(variant.deployed for variant in config.variants):
         return Settings.model_validate(base)
     if config.model != builtin.MODEL_ID:
+        near = did_you_mean(config.model or "", [builtin.MODEL_ID])
         raise InputError(
-            f"`model`: {config.model!r} is not on this machine; the built-in engine serves {builtin.MODEL_ID}.",
+            f"`model`: {config.model!r} is not on this machine; the built-in engine serves {builtin.MODEL_ID}.{near}",
             hint="Give `--engines FILE` with a command and a folder for it, or use variants with a `url`.",
         )
     made = builtin.ensure(say)

@@ -43,7 +43,7 @@ def command(
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
     from eagle_bench.adapters import pipeline_jobs
 
-    given = config_file.load(config)
+    given = config_file.load(config, needs=("pipeline_root",))
     if template and image is not None:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
     if not (dry_run or skip_checks):

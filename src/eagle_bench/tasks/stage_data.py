@@ -12,11 +12,12 @@ from pydantic import TypeAdapter, ValidationError
 from eagle_bench import config
 from eagle_bench.adapters import sources
 from eagle_bench.errors import InputError
+from eagle_bench.fields import Count
 from eagle_bench.workload.prompts import Manifest
 from eagle_bench.workload.slices import BUILTIN, stage
 from eagle_bench.workload.synthetic import shape_of
 
-LEVELS = TypeAdapter(tuple[config.Count, ...])
+LEVELS = TypeAdapter(tuple[Count, ...])
 LARGEST_CHECKED_BYTES = 64 * 2**20
 
 
