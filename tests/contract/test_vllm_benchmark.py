@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import dataclasses
 import re
+import subprocess
+import sys
 import time
 import tomllib
 from importlib import metadata
@@ -13,7 +17,7 @@ from types import SimpleNamespace
 import prometheus_client
 import pytest
 
-from eagle_bench.adapters.vllm_client import engine
+from eagle_bench.adapters.vllm_client import engine, lean_import
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics
 from eagle_bench.results import Counts, RequestRecord
@@ -142,3 +146,42 @@ def test_the_golden_page_is_what_vllm_writes(page: str, monkeypatch: pytest.Monk
 
 def _samples(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#") and "_created" not in line]
+
+
+def test_what_is_left_out_of_vllm_is_stood_in_for_as_it_is() -> None:
+    vllm = Path(str(metadata.distribution("vllm").locate_file("vllm")))
+    source = ast.parse((vllm / "benchmarks" / "datasets" / "datasets.py").read_text())
+    theirs = next(node for node in source.body if isinstance(node, ast.ClassDef) and node.name == "SampleRequest")
+    fields = [
+        (node.target.id, ast.unparse(node.value) if node.value else None)
+        for node in theirs.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    ]
+    ours = [
+        (field.name, None if field.default is dataclasses.MISSING else repr(field.default))
+        for field in dataclasses.fields(lean_import.SampleRequest)
+    ]
+    assert ours == fields
+
+    source = ast.parse((vllm / "benchmarks" / "serve.py").read_text())
+    imported = {
+        node.module: {alias.name for alias in node.names}
+        for node in ast.walk(source)
+        if isinstance(node, ast.ImportFrom)
+    }
+    assert imported[lean_import.DATASETS] == {"SampleRequest", "add_dataset_parser", "get_samples"}
+    assert imported[lean_import.TOKENIZERS] == {"TokenizerLike", "get_tokenizer"}
+
+
+def test_the_client_starts_without_models_and_compilers_and_leaves_vllm_whole() -> None:
+    program = (
+        "import sys; from eagle_bench.adapters.vllm_client import engine; engine.load();"
+        "print([name for name in ('transformers', 'torch._dynamo', 'vllm.config', 'vllm.lora.utils') "
+        "if name in sys.modules]);"
+        "from vllm.benchmarks.datasets import SampleRequest; from vllm.tokenizers import get_tokenizer;"
+        "print(SampleRequest.__module__, get_tokenizer.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    lean, whole = done.stdout.strip().splitlines()[-2:]
+    assert lean == "[]"
+    assert whole == "vllm.benchmarks.datasets.datasets vllm.tokenizers.registry"

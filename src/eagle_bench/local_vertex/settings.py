@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -43,14 +44,23 @@ class Engine(Part):
 def vllm(python: Path, *, kv_cache_gb: int = 2) -> Engine:
     """vLLM's OpenAI server on the CPU, run by the Python of an environment that has it.
 
-    Its OpenMP library is loaded first when the environment brings one: vLLM's CPU workers need it.
+    Its OpenMP library is loaded first when the environment brings one: vLLM's CPU workers need it. The model runs in
+    the engine's own process: a worker process of its own would keep one of few cores busy by waiting for it.
     """
+    cores = len(os.sched_getaffinity(0))
     library = next(iter(sorted(python.parent.parent.glob("lib*/libiomp5.so"))), None)
-    env = {"VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gb), "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"}
+    env = {
+        "VLLM_CPU_KVCACHE_SPACE": str(kv_cache_gb),
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # or vLLM for CPUs puts the worker process back
+        "OMP_NUM_THREADS": str(cores if cores <= 2 else cores - 1),  # the server and the client need some, too
+    }
     if library:
         env["LD_PRELOAD"] = str(library)
     server = ("-m", "vllm.entrypoints.openai.api_server", "--model", "{model}", "--served-model-name", "{served_model}")
-    return Engine(command=(str(python), *server, "--host", "{host}", "--port", "{port}"), env=env)
+    here = ("--host", "{host}", "--port", "{port}", "--distributed-executor-backend", "uni")
+    return Engine(command=(str(python), *server, *here), env=env)
 
 
 class Settings(Part):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
+from eagle_bench.adapters.vllm_client import lean_import
+from eagle_bench.adapters.vllm_client.lean_import import SampleRequest
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellMetrics, Counts
 
@@ -85,15 +87,13 @@ def check_version() -> str:
 
 
 def load() -> None:
-    """Import vLLM's benchmark: 10 to 20 s, so do it before any clock runs."""
+    """Import vLLM's benchmark: some seconds, so do it before any clock runs."""
     check_version()
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     logging.getLogger("vllm").setLevel(logging.ERROR)  # it misses its kernels, which a client does not need
     os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
-    from vllm.benchmarks import serve
-
     # Its report goes to standard output, which is the caller's.
-    serve.print = lambda *_, **__: None
+    lean_import.serve().print = lambda *_, **__: None
 
 
 async def run(request: RequestFunction, samples: Sequence[Sample], *, url: str, concurrency: int) -> EngineResult:
@@ -103,8 +103,7 @@ async def run(request: RequestFunction, samples: Sequence[Sample], *, url: str, 
         request: vLLM's request function: `(request_func_input, session, pbar)` gives a RequestFuncOutput.
             The index of the sample is `int(request_func_input.request_id)`.
     """
-    from vllm.benchmarks import serve
-    from vllm.benchmarks.datasets import SampleRequest
+    serve = lean_import.serve()
     from vllm.benchmarks.lib import endpoint_request_func as backends
 
     sessions: set[Any] = set()
