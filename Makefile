@@ -9,6 +9,9 @@ VLLM := $(shell sed -n 's/^ *"vllm==\([0-9.]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(PY) -m pytest
 CORE := tests/unit
 
+# Byte code is kept, whatever the machine says: without it each process compiles Google's clients anew, 12 s of CPU.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install run test test-browser check golden lock coverage-table clean
 
 help:  ## this list
