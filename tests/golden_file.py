@@ -8,9 +8,9 @@ from pathlib import Path
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def check(name: str, text: str) -> None:
+def check(name: str, text: str, *, folder: Path = GOLDEN) -> None:
     """Compare with a golden file, or write it when UPDATE_GOLDEN is set, and fail."""
-    path = GOLDEN / name
+    path = folder / name
     if os.environ.get("UPDATE_GOLDEN"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Losslessness, Warning
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
@@ -59,7 +60,7 @@ def _against_baseline(grid: Grid) -> Iterator[tuple[CellResult, CellResult]]:
             yield baseline, cell
 
 
-def _warn(code: str, text: str, cell: CellResult | LevelComparison | Losslessness | None = None) -> Warning:
+def _warn(code: WarningCode, text: str, cell: CellResult | LevelComparison | Losslessness | None = None) -> Warning:
     if cell is None:
         return Warning(code=code, text=text)
     return Warning(code=code, variant=cell.variant, concurrency=cell.concurrency, text=text)
@@ -67,6 +68,7 @@ def _warn(code: str, text: str, cell: CellResult | LevelComparison | Losslessnes
 
 def _presence(grid: Grid) -> Iterator[Warning]:
     for variant, level in grid.planned():
+        code: WarningCode
         if (variant, level) in grid.twice:
             code, said = "duplicate_cell", "came in more than once; keep the file that belongs to this run"
         elif (variant, level) not in grid.cells:
@@ -94,6 +96,7 @@ def _failures(grid: Grid) -> Iterator[Warning]:
             empty = f", {cell.counts.empty} of them without an answer" if cell.counts.empty else ""
             bodies = [r.error.body for r in cell.requests if r.error and r.error.body]
             said = f" The server said: “{bodies[0][:200]}”." if bodies else ""
+            code: WarningCode
             if cell.counts.completed:
                 code, advice = (
                     "failures",
@@ -266,6 +269,7 @@ def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warni
 
 def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
     """A gain in TPOT that is paid elsewhere, one warning for all levels of a variant."""
+    kinds: tuple[tuple[WarningCode, str, str], ...]
     kinds = (("slower_first_token", "the first token", "ttft"), ("lower_throughput", "throughput", "throughput"))
     gains = [c for c in comparisons if c.verdict == "faster"]
     for variant in dict.fromkeys(c.variant for c in gains):

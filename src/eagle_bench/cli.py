@@ -17,12 +17,15 @@ from eagle_bench.plain_text import plain
 
 # name -> one line of help; the module of that name holds the click command `command`.
 COMMANDS = {
+    "init": "Write a config with comments, from answers or flags.",
     "run": "Run the pipeline on this machine and write a report.",
     "compile": "Write the pipeline template for Vertex AI Pipelines.",
     "submit": "Submit the pipeline to Vertex AI.",
     "bench": "Measure one endpoint at one concurrency.",
     "compare": "Compare saved results and write a report.",
     "cleanup": "Find and delete endpoints and models that runs left.",
+    "validate": "Check config and result files; print their JSON Schemas.",
+    "completion": "Print what a shell needs to complete commands.",
 }
 
 

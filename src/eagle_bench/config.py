@@ -105,8 +105,8 @@ class Workload(Section):
     seed: Whole = Field(0, description="chooses among the prompts of a larger data set", examples=[7])
     precision: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
         0.02,
-        description="a cell ends after a whole round (never before the third) once its intervals are narrower; "
-        "null: never early",
+        description="a cell ends after a whole round (never before the third) once its intervals are narrower than "
+        "this share; null: never early",
         examples=[0.05],
         json_schema_extra={"unit": "share"},
     )
@@ -200,17 +200,21 @@ class Config(Section):
     )
     max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = Field(
         0.02,
-        description="a cell that failed more of its requests is out of the verdict",
+        description="share of failed requests above which a cell is out of the verdict",
         examples=[0.0],
         json_schema_extra={"unit": "share"},
     )
     price_per_hour: Positive | None = Field(
         None,
-        description="of one endpoint, for cost per million tokens",
+        description="dollars, of one endpoint, for cost per million tokens",
         examples=[88.0],
         json_schema_extra={"unit": "dollars"},
     )
-    slo: Slo | None = Field(None, description="objectives that goodput and the report are held against")
+    slo: Slo | None = Field(
+        None,
+        description="objectives that goodput and the report are held against",
+        examples=[{"ttft_ms": 500.0, "tpot_ms": 30.0}],
+    )
 
     @field_validator("concurrency")
     @classmethod

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from eagle_bench.config import Config
-from eagle_bench.fields import CONTRADICTION, Section
+from eagle_bench.fields import CONTRADICTION, Section, section_in
 from eagle_bench.nearest import nearest
 from eagle_bench.secrecy import SECRET_NAME
 
@@ -134,7 +134,7 @@ def _stand_in(place: Place) -> Any:
         return _GONE  # a value in a mapping of the person's own
     model, name = steps[-1]
     field = model.model_fields[name]
-    inner = _model_in(field.annotation)
+    inner = section_in(field.annotation)
     if isinstance(place[-1], int):
         return _example(inner) if inner else _GONE
     if not field.is_required():
@@ -216,17 +216,7 @@ def _sections(loc: Place) -> Iterator[tuple[type[Section], str]]:
         if model is None or part not in model.model_fields:
             return
         yield model, part
-        model = _model_in(model.model_fields[part].annotation)
-
-
-def _model_in(annotation: Any) -> type[Section] | None:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation
-    for inner in getattr(annotation, "__args__", ()):
-        found = _model_in(inner)
-        if found:
-            return found
-    return None
+        model = section_in(model.model_fields[part].annotation)
 
 
 def _known_keys(loc: Place) -> tuple[str, list[str]]:
@@ -234,7 +224,7 @@ def _known_keys(loc: Place) -> tuple[str, list[str]]:
     model: type[Section] | None = Config
     if steps:
         parent, name = steps[-1]
-        model = _model_in(parent.model_fields[name].annotation)
+        model = section_in(parent.model_fields[name].annotation)
     assert model is not None
     return (f"`{_field(loc)}`" if loc else "a config"), list(model.model_fields)
 

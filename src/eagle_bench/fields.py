@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -60,3 +60,14 @@ class Section(BaseModel):
         if found:
             raise ValidationError.from_exception_data(type(self).__name__, found)
         return self
+
+
+def section_in(annotation: Any) -> type[Section] | None:
+    """The section that a field holds, by itself or in a list; None where it holds plain values."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    for inner in getattr(annotation, "__args__", ()):
+        found = section_in(inner)
+        if found:
+            return found
+    return None

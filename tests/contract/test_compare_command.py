@@ -268,8 +268,11 @@ def test_the_gate_minds_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixtu
     )
     capsys.readouterr()
     gate = ("--baseline", "baseline", "--against", tmp_path / "old" / "comparison.json")
-    assert run(*after, *gate, "--out", tmp_path / "out") == 3
-    assert "result of eagle3 at concurrency 1" in capsys.readouterr().err
+    assert run(*after, *gate, "--out", tmp_path / "out", "--json") == 3
+    said = capsys.readouterr()
+    assert "result of eagle3 at concurrency 1" in said.err
+    worse = json.loads(said.out)["worse"]
+    assert [(one["variant"], one["metric"], one["ratio"]) for one in worse] == [("eagle3", "result", None)] * 2
 
 
 @pytest.mark.parametrize("rates", [(100.0, 94.0), (100.0, 96.0)])

@@ -168,3 +168,10 @@ def test_no_parameter_is_for_a_secret_itself(spec):
     assert {name for name in names if re.search("token|secret|password|key", name)} <= {
         name for name in names if name.endswith("hf_token_secret") or name == "tokenizer" or "tokenizer" in name
     }
+
+
+@pytest.mark.golden
+def test_the_reference_of_the_components_says_what_the_compiler_says():
+    from reference_pages import FOLDER, components
+
+    golden_file.check("components.md", components.page(), folder=FOLDER)

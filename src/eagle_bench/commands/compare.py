@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,12 @@ from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from eagle_bench.outcomes import CompareOutcome
+    from eagle_bench.regression import Regression
 
 
 class Share(click.ParamType[float]):
@@ -94,6 +100,7 @@ COMPARISON, SUMMARY, REPORT = "comparison.json", "summary.md", "report.html"
 )
 @click.option("--slo-ttft-ms", type=_POSITIVE, metavar="MS", help="Objective for the time to first token.")
 @click.option("--slo-tpot-ms", type=_POSITIVE, metavar="MS", help="Objective for the time per output token.")
+@click.option("--json", "as_json", is_flag=True, help="Print how it ended as JSON; all else goes to standard error.")
 def command(
     *,
     files: tuple[Path, ...],
@@ -107,12 +114,16 @@ def command(
     price_per_hour: float | None,
     slo_ttft_ms: float | None,
     slo_tpot_ms: float | None,
+    as_json: bool,
 ) -> None:
     """Compare saved results and write comparison.json, summary.md and report.html.
 
     FILE is a cell.json, a JSON file that `vllm bench serve --save-result` wrote (with --save-detailed for
     intervals), or a folder of them.
     """
+    from rich.console import Console
+
+    from eagle_bench import regression
     from eagle_bench.analysis import compare
 
     if against is not None:
@@ -130,11 +141,14 @@ def command(
     )
     comparison = compare(plan, cells)
     write(comparison, out)
-    _print(comparison, out)
+    worse = regression.regressions(old, comparison, max_regression) if old else None
+    if as_json:
+        click.echo(_outcome(comparison, out, worse).model_dump_json(indent=1))
+    _print(comparison, out, Console(stderr=as_json))
     if all(level.verdict == "invalid" for level in comparison.comparisons):
         raise NoUsableResult("no level has a valid comparison.", hint=f"{out / REPORT} says why, level by level.")
-    if old is not None:
-        _gate(old, comparison, max_regression)
+    if worse:
+        _gate(worse, max_regression, Console(stderr=as_json))
 
 
 def _keep_reference(against: Path, out: Path) -> None:
@@ -188,28 +202,38 @@ def write(comparison: Comparison, out: Path) -> None:
         raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
 
 
-def _print(comparison: Comparison, out: Path) -> None:
-    from rich.console import Console
+def _outcome(comparison: Comparison, out: Path, worse: list[Regression] | None) -> CompareOutcome:
+    from eagle_bench.outcomes import Answer, CompareOutcome, Worse
 
+    return CompareOutcome(
+        report=str(out / REPORT),
+        summary=str(out / SUMMARY),
+        comparison=str(out / COMPARISON),
+        answer=Answer.of(comparison),
+        worse=None if worse is None else tuple(map(Worse.of, worse)),
+    )
+
+
+def _print(comparison: Comparison, out: Path, console: Console) -> None:
     from eagle_bench.report.terminal import print_comparison
 
-    console = Console()
     print_comparison(comparison, console)
     console.print(f"\n{plain(str(out / REPORT))}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _gate(old: Comparison, new: Comparison, limit: float) -> None:
-    from rich.console import Console
+def _gate(found: list[Regression], limit: float, console: Console) -> None:
+    """Fail because of what got worse.
 
+    Raises:
+        GateFailed: always, with the first of it.
+    """
     from eagle_bench import regression
     from eagle_bench.report.terminal import print_table
 
-    found = regression.regressions(old, new, limit)
-    if found:
-        print_table(regression.table(found, limit), Console())
-        first = found[0]
-        raise GateFailed(
-            f"{count(len(found), 'metric')} worse than before by more than {percent(limit)}, "
-            f"first {first.metric} of {first.variant} at concurrency {first.concurrency}: "
-            f"{first.before} before, {first.now} now."
-        )
+    print_table(regression.table(found, limit), console)
+    first = found[0]
+    raise GateFailed(
+        f"{count(len(found), 'metric')} worse than before by more than {percent(limit)}, "
+        f"first {first.metric} of {first.variant} at concurrency {first.concurrency}: "
+        f"{first.before} before, {first.now} now."
+    )

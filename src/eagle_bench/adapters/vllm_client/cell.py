@@ -26,6 +26,7 @@ from eagle_bench.adapters.vllm_client.probe import Probed, probe
 from eagle_bench.adapters.vllm_client.rounds import Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
+from eagle_bench.codes import CellWarningCode
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics, counts, failure_rate, in_one_piece, round_window
 from eagle_bench.precision import enough
@@ -74,7 +75,7 @@ class Cell:
         self._total = 0
         self._began_s = 0.0
         self._saving: Saving | None = None
-        self._warnings: dict[str, str] = {}  # code -> text
+        self._warnings: dict[CellWarningCode, str] = {}  # code -> text
 
     async def run(self, warmup: Sequence[Prompt], measured: Sequence[StagedPrompt]) -> CellResult:
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -151,7 +152,7 @@ class Cell:
         of_engine = from_pages(before, after) if before is not None and after is not None else None
         return from_responses(speculation) or of_engine or from_chunks(records)
 
-    def _warn(self, code: str, text: str) -> None:
+    def _warn(self, code: CellWarningCode, text: str) -> None:
         self._warnings.setdefault(code, text)
 
     def _check_counting(self, probed: Probed) -> None:

@@ -1,0 +1,182 @@
+"""The words by which results and errors name a finding, each with what it means and what to do.
+
+docs/reference/codes.md is made from this module. Codes are stable: scripts may rely on them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from eagle_bench.results import ErrorKind
+
+
+class Meaning(NamedTuple):
+    """What was seen, and what to do next."""
+
+    seen: str
+    do: str
+
+
+WarningCode = Literal[
+    "missing_cell",
+    "duplicate_cell",
+    "unplanned_cell",
+    "cell_failed",
+    "all_failed",
+    "failures",
+    "unequal_settings",
+    "server_model",
+    "prompts_reused",
+    "different_prompts",
+    "unproven_prompts",
+    "token_source",
+    "output_length",
+    "too_few_requests",
+    "no_details",
+    "few_rounds",
+    "client_saturated",
+    "impossible_speedup",
+    "drift",
+    "slower_first_token",
+    "lower_throughput",
+    "acceptance_near_one",
+    "acceptance_unknown",
+    "not_lossless",
+    "client",
+]
+
+# `warnings[].code` of comparison.json, in the order in which a report shows them.
+WARNINGS: dict[WarningCode, Meaning] = {
+    "missing_cell": Meaning("a cell was planned and did not come in", "look at that step's log"),
+    "duplicate_cell": Meaning("a cell came in more than once", "keep the file that belongs to this run"),
+    "unplanned_cell": Meaning("a cell is not part of the plan and was left out", "take its file away"),
+    "cell_failed": Meaning(
+        "a stage before or in the cell broke; the system's own words are there", "follow the advice in the text"
+    ),
+    "all_failed": Meaning("every request of a cell failed", "see whether the server is up, then read its log"),
+    "failures": Meaning(
+        "requests failed; failures are often the long ones, so what is left looks fast", "read the server's log"
+    ),
+    "unequal_settings": Meaning("the variants differ in more than speculation", "make them equal"),
+    "server_model": Meaning(
+        "the servers name different models; deployments name freely, so it is only said",
+        "make sure that both are the same model",
+    ),
+    "prompts_reused": Meaning(
+        "an endpoint saw a prompt twice: a prefix cache answers the second time", "use more prompts"
+    ),
+    "different_prompts": Meaning("the variants got different prompts", "give both the same file and seed"),
+    "unproven_prompts": Meaning(
+        "nothing shows that the variants got the same prompts",
+        "measure both with one tool, on prompts of different lengths",
+    ),
+    "token_source": Meaning("tokens were counted in two ways", "use one for both"),
+    "output_length": Meaning(
+        "the answers' mean lengths are more than 2 % apart: the variants do not do the same work",
+        "check chat template and sampling settings; trust TPOT before E2E",
+    ),
+    "too_few_requests": Meaning("fewer requests completed than give an answer", "measure more prompts"),
+    "no_details": Meaning(
+        "there are only sums, no single requests, so nothing can be paired", "save results with `--save-detailed`"
+    ),
+    "few_rounds": Meaning("fewer than 3 rounds: drift is not in the intervals as it should be", "set `repeats: 3`"),
+    "client_saturated": Meaning(
+        "the client's event loop lagged by more than 10 ms (p99), or it used more than 85 % of its processor",
+        "give it more processes or cores",
+    ),
+    "impossible_speedup": Meaning(
+        "the speed-up is above the acceptance length, or above 8× where none is known",
+        "look for what else differs: a prefix cache, another batch limit, another machine",
+    ),
+    "drift": Meaning(
+        "the rounds differ by more than their prompts explain, and that keeps a level open",
+        "take more rounds; measure the variants in turns",
+    ),
+    "slower_first_token": Meaning("output tokens come faster and the first one later", "weigh what your users feel"),
+    "lower_throughput": Meaning("output tokens come faster and throughput is lower", "weigh what you pay for"),
+    "acceptance_near_one": Meaning(
+        "below 1.1 by the responses or the server's metrics: almost no drafted token is accepted",
+        "check the draft model's path and version: it is broken or belongs to another target",
+    ),
+    "acceptance_unknown": Meaning(
+        "below 1.1 by chunks, which is a proxy: servers may send accepted tokens one by one",
+        "open the engine's metrics page (`serving.invoke_route`)",
+    ),
+    "not_lossless": Meaning(
+        "more answers differ from the baseline's than the baseline's own second run does",
+        "report it to those who make the engine",
+    ),
+    "client": Meaning("the client said something about a cell: see the next table", "see there"),
+}
+
+CellWarningCode = Literal[
+    "client-slow",
+    "failure-rate",
+    "stopped-early",
+    "interrupted",
+    "one-piece",
+    "vllm-disagrees",
+    "metrics-names",
+]
+
+# `warnings` of cell.json: `CODE: text`.
+CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
+    "client-slow": Meaning(
+        "the event loop was late by more than 2 % of the median TTFT on average, or more than 90 % of a CPU was used",
+        "give the client more cores: it may have bent the numbers",
+    ),
+    "failure-rate": Meaning(
+        "more requests failed than `max_failure_rate` allows: the cell is out of the verdict", "read the server's log"
+    ),
+    "stopped-early": Meaning(
+        "no connection could be made, or more than half of the requests failed and at least 30 s were left: "
+        "the cell was ended",
+        "see whether the server is up",
+    ),
+    "interrupted": Meaning(
+        "SIGTERM or SIGINT: what was measured by then is kept, what was in flight is dropped", "measure it again"
+    ),
+    "one-piece": Meaning(
+        "answers came in one piece: no time passed between their tokens, so they have no TPOT",
+        "switch off buffering between server and client",
+    ),
+    "vllm-disagrees": Meaning(
+        "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"
+    ),
+    "metrics-names": Meaning(
+        "the engine's `/metrics` lacks names that it should have", "trust the acceptance length less"
+    ),
+}
+
+# `requests[].error.kind` of cell.json.
+REQUEST_ERRORS: dict[ErrorKind, str] = {
+    "authentication": "no token, 401, 403",
+    "quota": "429",
+    "overload": "503, 529",
+    "timeout": "408, 504, or no end within `request_timeout_s`",
+    "server-error": "other 5xx, or an error event in a stream",
+    "refused": "other 4xx",
+    "connection": "no connection could be made",
+    "dropped-stream": "the connection, or an orderly stream, ended before the answer did",
+    "malformed-stream": "not HTTP, not server-sent events, an event that is not JSON",
+    "empty": "200 without any content",
+    "other": "a process of the client was lost",
+}
+
+# `failure.kind` of cell.json, and the kinds of a `ServiceError`.
+FAILURES: dict[str, str] = {
+    "authentication": "there are no credentials, or they are not valid",
+    "permission": "the account may not do this",
+    "quota": "a quota is used up, or no machine is free",
+    "not-found": "the name or the region is wrong",
+    "image": "the serving image can't be pulled",
+    "eula": "the model's licence is not accepted",
+    "gated-model": "the model's conditions are not accepted by the token's account",
+    "timeout": "it took longer than it may",
+    "cancelled": "somebody cancelled it",
+    "interrupted": "a signal ended it",
+    "unavailable": "the service could not be reached, or is overloaded; this often passes",
+    "input": "the config asks for something that can't be",
+    "unexpected": "a fault of eagle-bench: the step's log has the traceback",
+    "other": "anything else; the service's own words are in the message",
+}

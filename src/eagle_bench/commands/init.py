@@ -1,0 +1,170 @@
+"""`eagle-bench init`: a config to begin with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eagle_bench.errors import InputError
+
+DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
+PLACES = {WEIGHTS: "the gs:// folder of the model's weights", DRAFT: "the draft model"}
+# Where the two engines' servers answer, and how they are told to speculate.
+ROUTES: dict[str, dict[str, Any]] = {
+    "sglang": {"port": 30000, "health_route": "/health", "predict_route": "/vertex_generate"},
+    "vllm": {"port": 8000, "health_route": "/health", "invoke_route": True},
+}
+SPECULATION: dict[str, Callable[[str], list[str]]] = {
+    "sglang": lambda draft: [
+        "--speculative-algo=EAGLE3",
+        f"--speculative-draft-model-path={draft}",
+        "--speculative-num-steps=3",
+        "--speculative-eagle-topk=4",
+        "--speculative-num-draft-tokens=8",
+    ],
+    "vllm": lambda draft: [
+        f'--speculative-config={{"method": "eagle3", "model": "{draft}", "num_speculative_tokens": 3}}'
+    ],
+}
+LOCAL = {"project": "local-project", "pipeline_root": "gs://local-bucket/eagle-bench"}
+
+
+def _pairs(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
+    found = [text.partition("=") for text in given]
+    if not all(name and equals and value for name, equals, value in found):
+        raise click.BadParameter("it must be ID=VALUE, such as eagle3=http://10.0.0.7:8000/v1.")
+    return [(name, value) for name, _, value in found]
+
+
+def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[int] | None:
+    if given is None:
+        return None
+    try:
+        return [int(level) for level in given.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{given!r} must be numbers with commas, such as 1,2,4.") from None
+
+
+@click.command()
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("bench.yaml"),
+              show_default=True, help="File to write.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--url", "urls", multiple=True, metavar="ID=URL", callback=_pairs,
+              help="A server that runs already; give two or more.")  # fmt: skip
+@click.option("--endpoint", "endpoints", multiple=True, metavar="ID=NAME", callback=_pairs,
+              help="A Vertex AI endpoint that runs already, by its resource name; give two or more.")  # fmt: skip
+@click.option("--project", metavar="ID", help="Google Cloud project.")
+@click.option("--location", metavar="REGION", help="Region.  [default: us-central1]")
+@click.option("--bucket", metavar="gs://…", help="Folder for the artifacts of runs.")
+@click.option("--model", metavar="ID", help="publisher/model@version of Model Garden, or a Hugging Face id.")
+@click.option("--tokenizer", metavar="ID", help="Hugging Face id, gs:// or local folder.")
+@click.option("--image", metavar="ADDRESS", help="Serving container.")
+@click.option("--engine", type=click.Choice(sorted(SPECULATION)), help="What that container runs.")
+@click.option("--weights", metavar="ID", help="Its weights: a gs:// folder or a Hugging Face id.")
+@click.option("--draft", metavar="ID", help="The draft model: a gs:// folder or a Hugging Face id.")
+@click.option("--machine-type", metavar="NAME", help="Compute Engine's name of the machine.")
+@click.option("--accelerator", metavar="TYPE=COUNT", help="The machine's GPUs, such as NVIDIA_H100_80GB=8.")
+@click.option("--dataset", metavar="NAME", help="builtin, sharegpt, a path or an address.")
+@click.option("--concurrency", metavar="N,N,…", callback=_levels, help="The levels, such as 1,2,4,8.")
+def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: list[tuple[str, str]],
+            concurrency: list[int] | None, **given: str | None) -> None:  # fmt: skip
+    """Write a config with comments, from answers or flags.
+
+    At a terminal it asks for what no flag says. Elsewhere it takes defaults, and refuses where there is none.
+    With --url or --endpoint it compares what runs already; without, it deploys a model twice.
+    """
+    from eagle_bench import config_file, config_template
+
+    if output.exists() and not force:
+        raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
+    answers = _Answers(given)
+    running = [{"id": name, "url": url} for name, url in urls]
+    running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
+    values = _running(answers, running, local=not endpoints) if running else _deployed(answers)
+    dataset = answers.get(
+        "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
+    )
+    values["workload"] = {"dataset": dataset, "prompts_per_level": 200 if dataset == "builtin" else 1000}
+    values["concurrency"] = concurrency or ([1, 2, 4] if dataset == "builtin" else [1, 2, 4, 6, 8, 10])
+    text = config_template.render(values)
+    config_file.parse(text, source=str(output))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    click.echo(f"{output} is written.")
+    for place, what in PLACES.items():
+        if place in text:
+            click.echo(f"Put {what} in the place of {place}.")
+    click.echo(f"Next: eagle-bench {'run' if urls and not endpoints else 'submit --dry-run'} {output}")
+
+
+class _Answers:
+    """What flags say, then what the person at the terminal says, then defaults."""
+
+    def __init__(self, given: dict[str, str | None]) -> None:
+        self._given = given
+        self._asks = sys.stdin.isatty()
+
+    def get(self, name: str, question: str, default: str | None = None) -> str:
+        """One answer.
+
+        Raises:
+            UsageError: nobody can be asked, and there is no default.
+        """
+        if self._given.get(name):
+            return str(self._given[name])
+        if self._asks:
+            return str(click.prompt(question, default=default, err=True))
+        if default is None:
+            raise click.UsageError(f"Give --{name.replace('_', '-')}: there is no terminal to ask at.")
+        return default
+
+
+def _running(answers: _Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
+    ids = [variant["id"] for variant in variants]
+    values: dict[str, Any] = dict(LOCAL) if local else _place(answers)
+    values.setdefault("location", "us-central1")
+    if not local:
+        values["tokenizer"] = answers.get(
+            "tokenizer", "Tokenizer of the model: a Hugging Face id, gs:// or local folder"
+        )
+    values["variants"] = variants
+    if "baseline" not in ids:
+        values["baseline"] = ids[0]
+    return values
+
+
+def _deployed(answers: _Answers) -> dict[str, Any]:
+    values = _place(answers)
+    values["model"] = answers.get("model", "Model: publisher/model@version, or a Hugging Face id")
+    hub_id = None if "@" in values["model"] else values["model"]
+    values["tokenizer"] = answers.get("tokenizer", "Its tokenizer: a Hugging Face id, gs:// or local folder", hub_id)
+    image = answers.get("image", "Serving container, which gets the speculative arguments")
+    engine = answers.get("engine", "What it runs: sglang or vllm", "vllm" if "vllm" in image else "sglang")
+    machine = answers.get("machine_type", "Machine", "a3-highgpu-8g")
+    accelerator = answers.get("accelerator", "Its GPUs", "NVIDIA_H100_80GB=8")
+    kind, _, count = accelerator.partition("=")
+    if not count.isdigit():
+        raise click.UsageError(f"--accelerator {accelerator!r}: it must be TYPE=COUNT, such as NVIDIA_L4=1.")
+    weights = answers.get("weights", "Its weights: a gs:// folder or a Hugging Face id", hub_id or WEIGHTS)
+    values["serving"] = {
+        "image": image,
+        "machine_type": machine,
+        "accelerator": {"type": kind, "count": int(count)},
+        "args": [f"--model={weights}"],
+        **ROUTES[engine],
+    }
+    draft = answers.get("draft", "Draft model: a gs:// folder or a Hugging Face id", DRAFT)
+    values["variants"] = [{"id": "baseline"}, {"id": "eagle3", "args": SPECULATION[engine](draft)}]
+    return values
+
+
+def _place(answers: _Answers) -> dict[str, Any]:
+    return {
+        "project": answers.get("project", "Google Cloud project"),
+        "location": answers.get("location", "Region", "us-central1"),
+        "pipeline_root": answers.get("bucket", "gs:// folder for artifacts"),
+    }

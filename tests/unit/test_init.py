@@ -1,0 +1,136 @@
+"""`eagle-bench init`: whatever flags and answers it takes, the file is one that is taken, and says what they said."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from eagle_bench import config_file, config_template
+from eagle_bench.commands.init import command
+from eagle_bench.config import Config
+
+DEPLOY = [
+    "--project",
+    "p",
+    "--bucket",
+    "gs://b/x",
+    "--model",
+    "meta/llama4@scout",
+    "--tokenizer",
+    "a/b",
+    "--image",
+    "sglang:1",
+]
+
+
+def written(path, *arguments):
+    done = CliRunner().invoke(command, [*arguments, "-o", str(path)])
+    assert done.exit_code == 0, done.output
+    return config_file.load(path, needs=("pipeline_root",)), done.output
+
+
+def test_two_servers_that_run(tmp_path):
+    urls = ["--url", "plain=http://127.0.0.1:8000/v1", "--url", "eagle3=http://127.0.0.1:8001/v1"]
+    config, said = written(tmp_path / "bench.yaml", *urls)
+    assert [variant.url for variant in config.variants] == ["http://127.0.0.1:8000/v1", "http://127.0.0.1:8001/v1"]
+    assert config.baseline == "plain"
+    assert "eagle-bench run" in said
+
+
+def test_two_endpoints_that_run(tmp_path):
+    name = "projects/p/locations/us-central1/endpoints/"
+    rest = ["--project", "p", "--bucket", "gs://b/x", "--tokenizer", "a/b", "--concurrency", "1,8"]
+    config, _ = written(tmp_path / "b.yaml", "--endpoint", f"baseline={name}1", "--endpoint", f"eagle3={name}2", *rest)
+    assert config.variants[1].endpoint == f"{name}2"
+    assert config.concurrency == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag"), [("sglang", "--speculative-algo=EAGLE3"), ("vllm", "--speculative-config=")]
+)
+def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
+    config, said = written(tmp_path / "b.yaml", *DEPLOY, "--engine", engine, "--accelerator", "NVIDIA_L4=2")
+    assert config.serving.accelerator.count == 2
+    assert config.variants[1].args[0].startswith(flag)
+    assert "in the place of DRAFT-MODEL" in said
+    assert "in the place of MODEL-FOLDER" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "Give --project"),
+        (DEPLOY[2:], "Give --project"),
+        ([*DEPLOY, "--accelerator", "L4"], "TYPE=COUNT"),
+        ([*DEPLOY, "--concurrency", "one"], "numbers with commas"),
+        (["--url", "http://x"], "ID=VALUE"),
+        (["--url", "a=http://x", "--url", "a=http://y"], "the id 'a'"),
+        ([*DEPLOY, "--project", "a b"], "`project`"),
+    ],
+)
+def test_what_can_not_be_is_refused_and_nothing_written(tmp_path, arguments, words):
+    done = CliRunner().invoke(command, [*arguments, "-o", str(tmp_path / "b.yaml")])
+    assert done.exit_code != 0
+    assert words in done.output + str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_is_kept(tmp_path):
+    path = tmp_path / "bench.yaml"
+    path.write_text("mine")
+    done = CliRunner().invoke(command, [*DEPLOY, "-o", str(path)])
+    assert "is there already" in str(done.exception)
+    assert path.read_text() == "mine"
+    assert written(path, *DEPLOY, "--force")
+
+
+def test_at_a_terminal_it_asks(tmp_path):
+    """Through a real terminal, as a person would."""
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "eagle_bench", "init", "-o", "bench.yaml", "--engine", "vllm"]
+    with subprocess.Popen(
+        arguments, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        os.close(theirs)
+        answers = [
+            "my-project",
+            "",
+            "gs://b/x",
+            "meta-llama/Llama-3.1-8B-Instruct",
+            "",
+            "vllm:1",
+            "",
+            "",
+            "",
+            "gs://d",
+            "",
+        ]
+        os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+        _, complaints = process.communicate()
+    os.close(ours)
+    assert process.returncode == 0, complaints
+    config = config_file.load(tmp_path / "bench.yaml")
+    assert config.tokenizer == "meta-llama/Llama-3.1-8B-Instruct"
+    assert '"model": "gs://d"' in config.variants[1].args[0]
+
+
+def test_every_line_that_is_offered_can_be_taken():
+    """Without its `#`, each offered field is one that the config takes."""
+    values = {"project": "p", "location": "us-central1", "model": "a/b", "variants": [{"id": "baseline"}, {"id": "b"}]}
+    text = config_template.render({**values, "tokenizer": "a/b", "workload": {"seed": 1}})
+    assert Config.model_validate(yaml.safe_load(text)).workload.seed == 1
+    offered = "".join(
+        f"{line.replace('#', '', 1) if line.lstrip().startswith('#') and '# ' not in line else line}\n"
+        for line in text.splitlines()
+    )
+    data = yaml.safe_load(offered)
+    assert set(data) == set(Config.model_fields) - {"serving"}
+    assert set(data["workload"]) == set(Config.model_fields["workload"].annotation.model_fields)
+    data |= {"baseline_again": "b"}
+    assert config_file.validate(data).price_per_hour == 88.0
