@@ -12,7 +12,7 @@ CORE := tests/unit
 # Byte code is kept, whatever the machine says: without it each process compiles Google's clients anew, 12 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install run test test-browser check golden lock coverage-table clean
+.PHONY: help install run test test-browser check golden docs lock coverage-table clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -34,8 +34,11 @@ check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
 	$(VENV)/bin/mypy
 	$(PYTEST) -q $(CORE)
 
-golden: $(VENV)/tested  ## write the golden files afresh; the run fails, so that nobody takes it for a test
+golden: $(VENV)/tested  ## write the golden files and docs/reference afresh; the run fails, so that nobody takes it for a test
 	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests
+
+docs: $(VENV)-docs/installed  ## the documentation as a site in site/; a broken link fails the build
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --clean
 
 coverage-table: $(VENV)/tested  ## the table of docs/method.md: how often intervals hold the truth; some minutes
 	$(PY) tests/coverage_table.py --write docs/method.md
@@ -45,13 +48,20 @@ lock:  ## the pinned and hashed package lists, from their .in files (needs uv)
 	uv pip compile -q --generate-hashes --python-version 3.11 containers/bench/build-requirements.in -o containers/bench/build-requirements.txt
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 src/eagle_bench/builtin/engine-requirements.in -o src/eagle_bench/builtin/engine-requirements.txt
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 tests/requirements.in -o tests/requirements.txt
+	uv pip compile -q --generate-hashes --python-version 3.11 docs/requirements.in -o docs/requirements.txt
 
 clean:  ## the environment and what tools left
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-docs site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # The accessibility checker, pinned and hashed.
 tests/browser/node_modules: tests/browser/package-lock.json
 	npm ci --silent --no-audit --no-fund --prefix tests/browser
+	@touch $@
+
+# MkDocs lives by itself: it shares nothing with what is measured.
+$(VENV)-docs/installed: docs/requirements.txt
+	@$(PYTHON) -m venv $(VENV)-docs
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --progress-bar off --no-deps --require-hashes -r docs/requirements.txt
 	@touch $@
 
 $(VENV)/bin/python:
