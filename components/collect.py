@@ -2,11 +2,11 @@
 
 from typing import List
 
-from eagle_bench.components._image import BENCH_IMAGE
+from eagle_bench.components._image import image_of
 from kfp import dsl
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("collect"), install_kfp_package=False)
 def collect(cells: dsl.Input[List[dsl.Dataset]], summary: dsl.Output[dsl.Dataset]):
     """Puts the results of all levels of one variant into one file.
 

@@ -2,11 +2,11 @@
 
 from typing import List
 
-from eagle_bench.components._image import BENCH_IMAGE
+from eagle_bench.components._image import image_of
 from kfp import dsl
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("compare"), install_kfp_package=False)
 def compare(
     run_id: str,
     environment: dict,
@@ -52,7 +52,7 @@ def compare(
     )
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("conclude"), install_kfp_package=False)
 def conclude(comparison: dsl.Input[dsl.Dataset]):
     """Fails the run if nothing in it can support an answer. The report is kept by then.
 

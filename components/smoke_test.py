@@ -1,11 +1,11 @@
 """One answer before the load."""
 
-from eagle_bench.components._image import BENCH_IMAGE
+from eagle_bench.components._image import image_of
 from google_cloud_pipeline_components.types.artifact_types import VertexEndpoint
 from kfp import dsl
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("smoke_test"), install_kfp_package=False)
 def smoke_test(
     variant: dict,
     endpoint: dsl.Input[VertexEndpoint],

@@ -2,11 +2,11 @@
 
 from typing import List
 
-from eagle_bench.components._image import BENCH_IMAGE
+from eagle_bench.components._image import image_of
 from kfp import dsl
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("stage_data"), install_kfp_package=False)
 def stage_data(
     workload: dict,
     tokenizer: str,

@@ -2,11 +2,11 @@
 
 from typing import List
 
-from eagle_bench.components._image import BENCH_IMAGE
+from eagle_bench.components._image import image_of
 from kfp import dsl
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("teardown"), install_kfp_package=False)
 def teardown(project: str, location: str, run_id: str, variant: dict):
     """Deletes one variant's endpoint and model as soon as it is measured, whatever happened before.
 
@@ -21,7 +21,7 @@ def teardown(project: str, location: str, run_id: str, variant: dict):
     teardown(project, location, run_id, [variant])
 
 
-@dsl.component(base_image=BENCH_IMAGE, install_kfp_package=False)
+@dsl.component(base_image=image_of("teardown_all"), install_kfp_package=False)
 def teardown_all(
     project: str,
     location: str,

@@ -9,9 +9,12 @@
 
 Staging comes first: data or a tokenizer that can't be had then costs no machine. A nested pipeline for
 each variant, because the local runner mixes up the items of nested loops.
+
+`eagle_benchmark_of_urls` is the same without what Kubeflow Pipelines has on Vertex AI alone: it measures what runs
+already, so nothing is torn down and no task asks how the run ended.
 """
 
-from typing import List
+from typing import Any, List
 
 from eagle_bench.components.benchmark import benchmark
 from eagle_bench.components.collect import collect
@@ -23,19 +26,33 @@ from eagle_bench.components.teardown import teardown, teardown_all
 from kfp import dsl
 
 RUN_ID = dsl.PIPELINE_JOB_ID_PLACEHOLDER
+NO_PROJECT = "none"  # a URL is looked up nowhere
+
+# The compiler runs a pipeline's function where it is defined, so its parts stand first.
 
 
-@dsl.pipeline(name="benchmark-variant", description="Deploys one variant, measures it level by level, gives it back.")
-def benchmark_variant(
-    project: str,
-    location: str,
-    variant: dict,
-    workload: dict,
-    criteria: dict,
-    concurrency: List[int],
-    repeats: int,
-    prompts: dsl.Input[dsl.Dataset],
-) -> dsl.Dataset:
+def _staged(workload: Any, tokenizer: Any, hf_token_secret: Any, concurrency: Any, repeats: Any) -> Any:
+    staged = stage_data(
+        workload=workload,
+        tokenizer=tokenizer,
+        hf_token_secret=hf_token_secret,
+        concurrency=concurrency,
+        repeats=repeats,
+    )
+    return staged.set_caching_options(False)  # the data set behind an address can change
+
+
+def _levels(
+    project: Any,
+    location: Any,
+    variant: Any,
+    workload: Any,
+    criteria: Any,
+    concurrency: Any,
+    repeats: Any,
+    prompts: Any,
+) -> Any:
+    """One variant's endpoint, each level of it, and the results of all levels in one artifact."""
     deployed = deploy_endpoint(project=project, location=location, run_id=RUN_ID, variant=variant)
     deployed.set_caching_options(False)
     checked = smoke_test(variant=variant, endpoint=deployed.outputs["endpoint"])
@@ -55,10 +72,50 @@ def benchmark_variant(
         measured.set_caching_options(False)
         # The client must not be the bottleneck.
         measured.set_cpu_request("8").set_cpu_limit("8").set_memory_request("16G").set_memory_limit("16G")
-    collected = collect(cells=dsl.Collected(measured.outputs["cell"]))
-    collected.set_caching_options(False)
+    return collect(cells=dsl.Collected(measured.outputs["cell"])).set_caching_options(False)
+
+
+def _answer(environment: Any, variants: Any, concurrency: Any, baseline: Any, criteria: Any, summaries: Any) -> None:
+    compared = compare(
+        run_id=RUN_ID,
+        environment=environment,
+        variants=variants,
+        concurrency=concurrency,
+        baseline=baseline,
+        criteria=criteria,
+        summaries=summaries,
+    )
+    compared.set_caching_options(False)
+    conclude(comparison=compared.outputs["comparison"]).set_caching_options(False)
+
+
+@dsl.pipeline(name="benchmark-variant", description="Deploys one variant, measures it level by level, gives it back.")
+def benchmark_variant(
+    project: str,
+    location: str,
+    variant: dict,
+    workload: dict,
+    criteria: dict,
+    concurrency: List[int],
+    repeats: int,
+    prompts: dsl.Input[dsl.Dataset],
+) -> dsl.Dataset:
+    collected = _levels(project, location, variant, workload, criteria, concurrency, repeats, prompts)
     given_back = teardown(project=project, location=location, run_id=RUN_ID, variant=variant)
     given_back.after(collected).ignore_upstream_failure().set_caching_options(False)
+    return collected.outputs["summary"]
+
+
+@dsl.pipeline(name="benchmark-url", description="Measures what runs at one URL, level by level.")
+def benchmark_url(
+    variant: dict,
+    workload: dict,
+    criteria: dict,
+    concurrency: List[int],
+    repeats: int,
+    prompts: dsl.Input[dsl.Dataset],
+) -> dsl.Dataset:
+    collected = _levels(NO_PROJECT, NO_PROJECT, variant, workload, criteria, concurrency, repeats, prompts)
     return collected.outputs["summary"]
 
 
@@ -82,14 +139,7 @@ def eagle_benchmark(
     guard = teardown_all(project=project, location=location, run_id=RUN_ID, variants=variants)
     guard.set_caching_options(False)
     with dsl.ExitHandler(guard, name="give everything back"):
-        staged = stage_data(
-            workload=workload,
-            tokenizer=tokenizer,
-            hf_token_secret=hf_token_secret,
-            concurrency=concurrency,
-            repeats=repeats,
-        )
-        staged.set_caching_options(False)  # the data set behind an address can change
+        staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats)
         with dsl.ParallelFor(variants, name="variant") as variant:
             measured = benchmark_variant(
                 project=project,
@@ -101,14 +151,32 @@ def eagle_benchmark(
                 repeats=repeats,
                 prompts=staged.outputs["prompts"],
             )
-        compared = compare(
-            run_id=RUN_ID,
-            environment=environment,
-            variants=variants,
-            concurrency=concurrency,
-            baseline=baseline,
+        _answer(environment, variants, concurrency, baseline, criteria, dsl.Collected(measured.output))
+
+
+@dsl.pipeline(
+    name="eagle-benchmark",
+    description="Does EAGLE speculative decoding pay on the servers at these URLs, and up to which concurrency?",
+)
+def eagle_benchmark_of_urls(
+    variants: List[dict],
+    baseline: str,
+    concurrency: List[int],
+    repeats: int,
+    workload: dict,
+    criteria: dict,
+    environment: dict,
+    tokenizer: str = "",
+    hf_token_secret: str = "",
+):
+    staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats)
+    with dsl.ParallelFor(variants, name="variant") as variant:
+        measured = benchmark_url(
+            variant=variant,
+            workload=workload,
             criteria=criteria,
-            summaries=dsl.Collected(measured.output),
+            concurrency=concurrency,
+            repeats=repeats,
+            prompts=staged.outputs["prompts"],
         )
-        compared.set_caching_options(False)
-        conclude(comparison=compared.outputs["comparison"]).set_caching_options(False)
+    _answer(environment, variants, concurrency, baseline, criteria, dsl.Collected(measured.output))

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from eagle_bench.components._image import IMAGES, USED_BY
 
 import golden_file
-from eagle_bench.adapters.pipeline_template import compile_template, sha256_of
+from eagle_bench import __version__
+from eagle_bench.adapters.pipeline_template import compile_template, images_in, images_of, sha256_of
 
-IMAGE = "us-docker.pkg.dev/my-project/eagle-bench/bench@sha256:" + "0" * 64
 MEASURE_OR_ACT = {
     "deploy-endpoint",
     "smoke-test",
@@ -141,13 +142,23 @@ def test_the_client_has_cores_of_its_own(spec):
     assert float(resources["memoryRequest"]) >= 8
 
 
-def test_one_image_and_nothing_installed_at_run_time(spec, tmp_path):
-    containers = executors(spec).values()
-    assert len({container["image"] for container in containers}) == 1
-    assert not any("pip install" in str(container["command"]) for container in containers)
-    compile_template(tmp_path / "pinned.yaml", image=IMAGE)
-    pinned = yaml.safe_load((tmp_path / "pinned.yaml").read_text())
-    assert {container["image"] for container in executors(pinned).values()} == {IMAGE}
+def test_images_stand_where_one_place_says_and_nothing_is_installed_at_run_time(spec, tmp_path):
+    found = {name.removeprefix("exec-").replace("-", "_"): box["image"] for name, box in executors(spec).items()}
+    assert found == {component: IMAGES[image] for component, image in USED_BY.items()}
+    assert all(image.endswith(f":{__version__}") for image in found.values())
+    assert not any("pip install" in str(container["command"]) for container in executors(spec).values())
+
+
+def test_images_are_named_by_digest_where_that_is_asked_for(tmp_path):
+    addresses = {name: f"us-docker.pkg.dev/my-project/eagle-bench/{name}@sha256:{'0' * 64}" for name in IMAGES}
+    path = tmp_path / "pinned.yaml"
+    compile_template(path, images=images_of(f"{name}={address}" for name, address in addresses.items()))
+    pinned = yaml.safe_load(path.read_text())
+    assert {box["image"] for box in executors(pinned).values()} == set(addresses.values())
+    assert images_in(pinned) == set(addresses.values())
+    # One address for all of them: `bench` has everything.
+    compile_template(path, images=images_of([addresses["bench"]]))
+    assert images_in(yaml.safe_load(path.read_text())) == {addresses["bench"]}
 
 
 def test_component_bodies_are_one_call(spec):

@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from eagle_bench import __version__
-from eagle_bench.adapters.pipeline_template import parameters, sha256_of
+from eagle_bench.adapters.artifact_registry import reading_template
+from eagle_bench.adapters.pipeline_template import images_in, parameters, sha256_of
 from eagle_bench.adapters.vertex import Place, address
 from eagle_bench.adapters.vertex_address import sdk_options
 from eagle_bench.adapters.vertex_errors import told
@@ -60,12 +61,12 @@ def prepare(
     """The job, ready for `submit`; `request_of` shows it.
 
     Args:
-        template: a compiled file, or its https:// address in Artifact Registry.
-        credentials_needed: False to look at the request only.
+        template: a compiled file, or its https:// address in Artifact Registry (`pinned_template`).
+        credentials_needed: False to look at the request of a file only.
 
     Raises:
-        InputError: the config has no `pipeline_root`, or the template can't be read.
-        ServiceError: there are no credentials.
+        InputError: the config has no `pipeline_root`, the region is none, or the template can't be used.
+        ServiceError: there are no credentials, or Artifact Registry does not give the template.
     """
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import aiplatform
@@ -74,10 +75,15 @@ def prepare(
         raise InputError("`pipeline_root` is missing: a gs:// folder for the artifacts of the run.")
     if not re.match(r"^gs://[^/]+", config.pipeline_root):
         raise InputError(f"`pipeline_root`: {config.pipeline_root!r} can't be used: it must be a gs:// folder.")
-    if credentials_needed:
-        aiplatform.init(**sdk_options(Place(config.project, config.location)))
+    options: dict[str, Any] = {"project": config.project, "location": config.location}
+    if credentials_needed or not isinstance(template, Path):
+        options = sdk_options(Place(config.project, config.location))
     else:
-        aiplatform.init(project=config.project, location=config.location, credentials=AnonymousCredentials())
+        options["credentials"] = AnonymousCredentials()
+    try:
+        aiplatform.init(**options)
+    except ValueError as error:  # the client knows the regions
+        raise InputError(f"`location`: {config.location!r} can't be used: {error}") from None
     shown = {"eagle-bench": __version__, **environment}
     if isinstance(template, Path):
         shown["pipeline template"] = f"sha256:{sha256_of(template)}"
@@ -94,7 +100,10 @@ def prepare(
         "enable_caching": None,
     }
     try:
-        return aiplatform.PipelineJob(**arguments)
+        if isinstance(template, Path):
+            return aiplatform.PipelineJob(**arguments)
+        with reading_template(template):
+            return aiplatform.PipelineJob(**arguments)
     except (KeyError, ValueError, TypeError, yaml.YAMLError) as error:
         raise InputError(f"{template}: not a pipeline template that can be used: {error}.") from None
 
@@ -109,6 +118,11 @@ def request_of(job: Any) -> dict[str, Any]:
     body = {key: body[key] for key in sorted(body, key=lambda key: (key == "pipelineSpec", key))}
     body["runtimeConfig"] = json.loads(json.dumps(body["runtimeConfig"], sort_keys=True))
     return {"pipelineJobId": body["displayName"], "pipelineJob": body}
+
+
+def images_of(job: Any) -> frozenset[str]:
+    """Every image that the job's components run in."""
+    return images_in(request_of(job)["pipelineJob"]["pipelineSpec"])
 
 
 def submit(job: Any, *, service_account: str | None = None, experiment: str | None = None) -> str:

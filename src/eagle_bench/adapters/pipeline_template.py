@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +15,67 @@ from eagle_bench.variants import resolve
 IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]*")
 
 
-def compile_template(path: Path, *, image: str | None = None) -> str:
+def compile_template(path: Path, *, images: Mapping[str, str] | None = None, open_source: bool = False) -> str:
     """Write the pipeline as one YAML document, and give its SHA-256.
 
     Args:
-        image: address of a built image, in place of the name that the components carry.
+        images: addresses of built images by `images_of`, in place of the names that the components carry.
+        open_source: for Kubeflow Pipelines outside of Vertex AI; it then measures URLs and deploys nothing.
 
     Raises:
-        InputError: the file can't be written under this name, or the image's address can't be one.
+        InputError: the file can't be written under this name.
     """
     if path.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{path}: a template's name must end in .yaml or .yml.")
-    if image is not None and not IMAGE.fullmatch(image):
-        raise InputError(f"--image {image[:60]!r}: not an image's address, such as us-docker.pkg.dev/…/bench@sha256:….")
     from kfp import compiler
 
-    from eagle_bench.components._image import BENCH_IMAGE
-    from eagle_bench.pipelines.eagle_benchmark import eagle_benchmark
+    from eagle_bench.components._image import IMAGES
+    from eagle_bench.pipelines import eagle_benchmark
 
+    pipeline = eagle_benchmark.eagle_benchmark_of_urls if open_source else eagle_benchmark.eagle_benchmark
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        compiler.Compiler().compile(eagle_benchmark, str(path))
+        compiler.Compiler().compile(pipeline, str(path))
     except OSError as error:
         raise InputError(f"{path}: can't be written: {error.strerror or error}.") from None
-    if image:
+    if images:
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(f"image: {BENCH_IMAGE}\n", f"image: {image}\n"), encoding="utf-8")
+        for name, built in IMAGES.items():
+            text = text.replace(f"image: {built}\n", f"image: {images.get(name, built)}\n")
+        path.write_text(text, encoding="utf-8")
     return sha256_of(path)
+
+
+def images_of(given: Iterable[str]) -> dict[str, str]:
+    """The addresses of `--image NAME=ADDRESS`, by name; ADDRESS alone stands for every name.
+
+    Raises:
+        InputError: an unknown name, a name without its address, or twice the same, or no image's address.
+    """
+    from eagle_bench.components._image import IMAGES
+
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, address = text.partition("=")
+        names, address = ([name], address) if equals else (list(IMAGES), text)
+        if not IMAGE.fullmatch(address):
+            example = "us-docker.pkg.dev/…/bench@sha256:…"
+            raise InputError(f"--image {text[:60]!r}: not an image's address, such as {example}.")
+        for known in names:
+            if known not in IMAGES:
+                raise InputError(f"--image {text[:60]!r}: no image is called {known!r}; {' and '.join(IMAGES)} are.")
+            if known in found:
+                raise InputError(f"--image: {known} is given twice.")
+            found[known] = address
+    if missing := sorted(IMAGES.keys() - found.keys()) if found else []:
+        raise InputError(f"--image: the address of {missing[0]} is missing: give --image {missing[0]}=ADDRESS too.")
+    return found
+
+
+def images_in(spec: Mapping[str, Any]) -> frozenset[str]:
+    """Every image that a compiled pipeline (its specification, as JSON) names."""
+    executors = spec.get("deploymentSpec", {}).get("executors", {})
+    return frozenset(executor["container"]["image"] for executor in executors.values() if "container" in executor)
 
 
 def sha256_of(path: Path) -> str:
@@ -48,13 +83,17 @@ def sha256_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def parameters(config: Config, environment: dict[str, str]) -> dict[str, Any]:
+def parameters(config: Config, environment: dict[str, str], *, open_source: bool = False) -> dict[str, Any]:
     """The pipeline's parameters. They show in the console: nothing in them is secret.
 
     Args:
         environment: where and with what the run is made, as the report shows it.
+        open_source: of the template that was compiled so.
+
+    Raises:
+        InputError: a variant has no `url`, and nothing else can be measured outside of Vertex AI.
     """
-    return {
+    given: dict[str, Any] = {
         "project": config.project,
         "location": config.location,
         "variants": [spec.as_parameter() for spec in resolve(config)],
@@ -67,3 +106,8 @@ def parameters(config: Config, environment: dict[str, str]) -> dict[str, Any]:
         "hf_token_secret": config.hf_token_secret or "",
         "environment": environment,
     }
+    if open_source:
+        if missing := [variant.id for variant in config.variants if variant.url is None]:
+            raise InputError(f"`variants`: {missing[0]!r} has no `url`: outside of Vertex AI only URLs are measured.")
+        del given["project"], given["location"]
+    return given

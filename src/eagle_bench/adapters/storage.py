@@ -105,7 +105,10 @@ def _md5(path: Path) -> str:
 def _client() -> Any:
     from google.cloud import storage
 
-    return storage.Client()
+    from eagle_bench.adapters.vertex_address import credentials, on_this_machine
+
+    # Given STORAGE_EMULATOR_HOST, the client sends no credentials by itself; Local Vertex wants them, as Google does.
+    return storage.Client(credentials=credentials()) if on_this_machine() else storage.Client()
 
 
 def _missing(address: str) -> ServiceError:

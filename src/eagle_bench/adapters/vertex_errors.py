@@ -24,6 +24,14 @@ HINTS = {
     "unavailable": "This often passes: try again in a few minutes.",
 }
 
+# What a refusal says was missing → the least role that has it.
+ROLES = (
+    ("iam.serviceAccounts.actAs", "roles/iam.serviceAccountUser on the service account of the run"),
+    ("artifactregistry.", "roles/artifactregistry.reader on the repository"),
+    ("secretmanager.", "roles/secretmanager.secretAccessor on the secret"),
+    ("storage.", "roles/storage.objectUser on the bucket"),
+)
+
 MESSAGES = (
     ("gated-model", r"gated|hugging ?face .*(access|token|denied|401|403)"),
     ("eula", r"\beula\b|licen[cs]e agreement"),
@@ -66,7 +74,15 @@ def service_error(doing: str, error: Exception) -> ServiceError:
         return ServiceError(f"Vertex AI can't be reached to {doing}: {message}.", kind="unavailable", hint=hint)
     else:
         kind = kind_of(int(code) if code else None, message)
-    return ServiceError(f"Vertex AI refused to {doing}: {message.rstrip('.')}.", kind=kind, hint=HINTS.get(kind))
+    return ServiceError(f"Vertex AI refused to {doing}: {message.rstrip('.')}.", kind=kind, hint=_hint(kind, message))
+
+
+def _hint(kind: str, message: str) -> str | None:
+    if kind == "permission":
+        for permission, role in ROLES:
+            if permission in message:
+                return f"Grant the account {role}."
+    return HINTS.get(kind)
 
 
 @contextmanager

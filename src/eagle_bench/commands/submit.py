@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
@@ -24,16 +25,22 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
     "--template",
     help="Compiled pipeline: a file, or its https:// address in Artifact Registry. Compiled afresh when absent.",
 )
-@click.option("--image", help="Address of the image that the components run in; only without --template.")
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="[NAME=]ADDRESS",
+    help="Address of the image `bench` or `slim`, as for `compile`; only without --template.",
+)
 @click.option("--experiment", help="Vertex AI Experiment that the run's metrics are added to.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the job; may be repeated.")
 @click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
-@click.option("--skip-checks", is_flag=True, help="Don't look first whether data and tokenizer can be read.")
+@click.option("--skip-checks", is_flag=True, help="Don't look first whether data, tokenizer and images can be had.")
 @click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
 def command(
     config: Path,
     template: str | None,
-    image: str | None,
+    images: tuple[str, ...],
     experiment: str | None,
     labels: tuple[str, ...],
     wait: bool,
@@ -44,21 +51,24 @@ def command(
     from eagle_bench.adapters import pipeline_jobs
 
     given = config_file.load(config, needs=("pipeline_root",))
-    if template and image is not None:
+    if template and images:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
-    if not (dry_run or skip_checks):
+    checked = not (dry_run or skip_checks)
+    if checked:
         from eagle_bench.adapters.vertex_address import on_this_machine
         from eagle_bench.tasks.stage_data import preflight
 
         preflight(given, on_this_machine=on_this_machine())
-    if template is None and image is None:
-        click.echo("no --image: the request names an image that your project must be able to pull", err=True)
+    if dry_run and template is None and not images:
+        click.echo("no --image: the request names images that are in no registry", err=True)
     run_id = pipeline_jobs.new_run_id()
-    with _template(template, image) as source:
+    with _template(template, images) as source:
         job = pipeline_jobs.prepare(given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run)
         if dry_run:
             click.echo(json.dumps(pipeline_jobs.request_of(job), indent=2))
             return
+        if checked:
+            _check_images(job)
         name = pipeline_jobs.submit(job, service_account=given.service_account, experiment=experiment)
     click.echo(f"submitted {name}\n{pipeline_jobs.console_link(name)}")
     if wait:
@@ -66,12 +76,13 @@ def command(
 
 
 @contextmanager
-def _template(given: str | None, image: str | None) -> Iterator[Path | str]:
-    """The template: where it was said to be, or compiled now."""
-    from eagle_bench.adapters.pipeline_template import compile_template
+def _template(given: str | None, images: tuple[str, ...]) -> Iterator[Path | str]:
+    """The template: where it was said to be, or compiled now. A tag in Artifact Registry is pinned to its version."""
+    from eagle_bench.adapters.artifact_registry import pinned_template
+    from eagle_bench.adapters.pipeline_template import compile_template, images_of
 
     if given and given.startswith("https://"):
-        yield given
+        yield pinned_template(given)
     elif given:
         if not Path(given).is_file():
             raise InputError(f"--template {given}: there is no such file.")
@@ -79,8 +90,23 @@ def _template(given: str | None, image: str | None) -> Iterator[Path | str]:
     else:
         with TemporaryDirectory() as folder:
             path = Path(folder) / "eagle-benchmark.yaml"
-            compile_template(path, image=image)
+            compile_template(path, images=images_of(images))
             yield path
+
+
+def _check_images(job: Any) -> None:
+    """Look for the images that a job names, unless its components run on this machine without any.
+
+    Raises:
+        InputError, ServiceError: one can't be had; nothing was made yet.
+    """
+    from eagle_bench.adapters import pipeline_jobs
+    from eagle_bench.adapters.artifact_registry import check_images
+    from eagle_bench.adapters.vertex_address import on_this_machine
+
+    if not on_this_machine():
+        for image in check_images(pipeline_jobs.images_of(job)):
+            click.echo(f"{image}: not looked for, its registry is not Artifact Registry", err=True)
 
 
 def _wait(name: str) -> None:

@@ -1,0 +1,221 @@
+"""Artifact Registry: templates of pipelines put there and found again, images looked up before a job names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eagle_bench.adapters.vertex_address import credentials
+from eagle_bench.errors import EagleBenchError, InputError, ServiceError
+
+TIMEOUT_S = 60.0
+REPOSITORY = re.compile(r"https://(?P<location>[a-z0-9-]+)-kfp\.pkg\.dev/(?P<project>[^/\s]+)/(?P<name>[a-z0-9-]+)/?")
+TEMPLATE = re.compile(rf"{REPOSITORY.pattern.removesuffix('/?')}/(?P<package>[^/\s]+)/(?P<version>[^/\s]+)")
+TAG = re.compile(r"[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?")
+IMAGE = re.compile(
+    r"(?P<host>(?P<location>[a-z0-9-]+)-docker\.pkg\.dev)/(?P<project>[^/\s]+)/(?P<name>[^/\s@:]+)/(?P<image>[^\s@:]+)"
+    r"(:(?P<tag>[\w.-]+))?(@(?P<digest>sha256:[0-9a-f]{64}))?"
+)
+UNPUBLISHED = re.compile(r"eagle-bench/[a-z]+(:[\w.-]+)?")
+MANIFESTS = (
+    "application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, "
+    "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json"
+)
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository of Artifact Registry, as its messages name it."""
+
+    kind: str  # "kfp" or "docker", as gcloud calls the format
+    location: str
+    project: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"the repository {self.name} in region {self.location} of project {self.project}"
+
+    @property
+    def command(self) -> str:
+        """What makes it."""
+        return (
+            f"gcloud artifacts repositories create {self.name} --repository-format={self.kind} "
+            f"--location={self.location} --project={self.project}"
+        )
+
+
+def upload_template(template: Path, repository: str, tags: Iterable[str]) -> str:
+    """Put a compiled pipeline into a repository, and give the address of the version that it became.
+
+    Args:
+        repository: https://LOCATION-kfp.pkg.dev/PROJECT/REPOSITORY.
+        tags: names that lead to this version from now on.
+
+    Raises:
+        InputError: the address or a tag can't be one.
+        ServiceError: Artifact Registry refused it; repository and role are named.
+    """
+    there = template_repository(repository)
+    tags = tuple(tags)
+    for tag in tags:
+        if not TAG.fullmatch(tag):
+            raise InputError(f"--tag {tag[:60]!r}: a tag is made of a-z, 0-9, '.', '_' and '-', 128 at most.")
+    with _told(there, f"put the template into {there}", role="roles/artifactregistry.writer"):
+        package, version = _templates(repository).upload_pipeline(str(template), tags=list(tags))
+    return f"{repository.rstrip('/')}/{package}/{version}"
+
+
+def template_repository(address: str) -> Repository:
+    """The repository of a template's, or of a repository's own address.
+
+    Raises:
+        InputError: it is neither.
+    """
+    found = REPOSITORY.fullmatch(address) or TEMPLATE.fullmatch(address)
+    if not found:
+        raise InputError(
+            f"{address[:120]!r} is no address in Artifact Registry.",
+            hint="Allowed: https://LOCATION-kfp.pkg.dev/PROJECT/REPOSITORY, followed by /PACKAGE/TAG for a template.",
+        )
+    return Repository("kfp", found["location"], found["project"], found["name"])
+
+
+def pinned_template(address: str) -> str:
+    """The address of the version that a tag leads to now: a job names what it really ran.
+
+    Raises:
+        InputError: it is no template's address.
+        ServiceError: there is none, or it may not be read; repository and role are named.
+    """
+    template_repository(address)
+    found = TEMPLATE.fullmatch(address)
+    if not found:
+        raise InputError(f"{address}: names a repository, no template in it: add /PACKAGE/TAG.")
+    if found["version"].startswith("sha256:"):
+        return address
+    with reading_template(address):
+        tag = _templates(address.removesuffix(f"/{found['package']}/{found['version']}")).get_tag(
+            found["package"], found["version"]
+        )
+    return f"{address.removesuffix(found['version'])}{str(tag['version']).rsplit('/', 1)[-1]}"
+
+
+@contextmanager
+def reading_template(address: str) -> Iterator[None]:
+    """Say what it means when a template can't be read, whoever reads it in the block."""
+    there = template_repository(address)
+    with _told(there, f"read the template {address}", role="roles/artifactregistry.reader", what="template"):
+        yield
+
+
+def check_images(images: Iterable[str]) -> tuple[str, ...]:
+    """Make sure that images are there, as far as this account can see; those that can't be looked up are given back.
+
+    Raises:
+        InputError: an image stands in no registry.
+        ServiceError: one is missing, or may not be read; repository and role are named.
+    """
+    unknown = []
+    for image in sorted(images):
+        if UNPUBLISHED.fullmatch(image):
+            name = image.removeprefix("eagle-bench/").partition(":")[0]
+            raise InputError(
+                f"the template names {image}, which is in no registry.",
+                hint=f"Build it (docs/cloud-build.md) and give --image {name}=ADDRESS, best with its digest.",
+            )
+        found = IMAGE.fullmatch(image)
+        if found:
+            _check_image(image, found)
+        else:
+            unknown.append(image)
+    return tuple(unknown)
+
+
+def _check_image(image: str, found: re.Match[str]) -> None:
+    from google.auth.transport.requests import AuthorizedSession
+
+    there = Repository("docker", found["location"], found["project"], found["name"])
+    reference = found["digest"] or found["tag"] or "latest"
+    path = f"{found['project']}/{found['name']}/{found['image']}"
+    with _told(there, f"find the image {image}", role="roles/artifactregistry.reader", what="image"):
+        session = AuthorizedSession(credentials())
+        url = f"https://{found['host']}/v2/{path}/manifests/{reference}"
+        session.get(url, headers={"Accept": MANIFESTS}, timeout=TIMEOUT_S).raise_for_status()
+
+
+def _templates(repository: str) -> Any:
+    """Google's client for a repository of templates."""
+    from kfp.registry import RegistryClient
+
+    return RegistryClient(host=repository.rstrip("/"), auth=credentials())
+
+
+@contextmanager
+def _told(there: Repository, doing: str, *, role: str, what: str = "repository") -> Iterator[None]:
+    """Say what the clients' exceptions mean here, with the repository, the region and the role."""
+    import google.auth.exceptions
+    import requests
+
+    try:
+        yield
+    except EagleBenchError:
+        raise
+    except google.auth.exceptions.GoogleAuthError as error:
+        raise _refused(401, str(error), there, doing, role, what) from error
+    except requests.HTTPError as error:
+        answer = error.response
+        raise _refused(answer.status_code, _words(answer.text), there, doing, role, what) from error
+    except OSError as error:  # no connection, and urllib's HTTPError with which aiplatform reads templates
+        code = getattr(error, "code", None)
+        if isinstance(code, int):
+            raise _refused(code, _words(error.read().decode(errors="replace")), there, doing, role, what) from error  # type: ignore[attr-defined]
+        raise ServiceError(
+            f"Artifact Registry can't be reached to {doing}: {error}.",
+            kind="unavailable",
+            hint=f"Check the network, and that {there.location} is a region.",
+        ) from error
+
+
+def _refused(code: int, words: str, there: Repository, doing: str, role: str, what: str) -> ServiceError:
+    said = f": {words}" if words else ""
+    if code == 401:
+        return ServiceError(
+            f"Artifact Registry takes no credentials to {doing}{said}.",
+            kind="authentication",
+            hint="Sign in: gcloud auth application-default login.",
+        )
+    if code == 403:
+        return ServiceError(
+            f"Artifact Registry does not let this account {doing}{said}.",
+            kind="permission",
+            hint=f"Grant it {role} on {there.name}, or check that it exists in {there.location}: `{there.command}`.",
+        )
+    if code == 404:
+        repository_missing = what == "repository" or re.search(r"repository", words, re.IGNORECASE)
+        missing = f"{there} is not there" if repository_missing else f"the {what} is not there"
+        hint = (
+            f"Check the region, or make it: `{there.command}`."
+            if repository_missing
+            else f"Check its name and tag in {there}."
+        )
+        return ServiceError(f"Artifact Registry can't {doing}: {missing}{said}.", kind="not-found", hint=hint)
+    return ServiceError(f"Artifact Registry refused to {doing} ({code}){said}.")
+
+
+def _words(body: str) -> str:
+    """What a refusal says, in whichever of the registries' forms."""
+    import json
+
+    try:
+        data = json.loads(body)
+    except ValueError:
+        return " ".join(re.sub(r"<[^>]+>", " ", body).split())[:300].rstrip(".")
+    errors = data.get("errors") if isinstance(data, dict) else None
+    if isinstance(errors, list) and errors:
+        return str(errors[0].get("message", ""))[:300].rstrip(".")
+    error = data.get("error") if isinstance(data, dict) else None
+    return str(error.get("message", "") if isinstance(error, dict) else data)[:300].rstrip(".")
