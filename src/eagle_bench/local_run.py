@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,10 +32,13 @@ class LocalRun:
     gathered: Gathered
 
 
-def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
+def run(config: Config, settings: Settings, out: Path, say: Say, images: Mapping[str, str] | None = None) -> LocalRun:
     """Run the pipeline through Local Vertex, and bring its results together in `out`.
 
     Ctrl-C cancels the job, gives everything back and keeps what was measured: the state is CANCELLED then.
+
+    Args:
+        images: what the components run in, if `settings.docker` says that they run in containers.
 
     Raises:
         InputError: the config can't be used here.
@@ -43,7 +46,7 @@ def run(config: Config, settings: Settings, out: Path, say: Say) -> LocalRun:
     """
     make_room(out)
     template = out / "pipeline.yaml"
-    digest = compile_template(template)
+    digest = compile_template(template, images=images)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
     environment = {"machine": _machine()}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -40,14 +41,25 @@ Say = Callable[[str], None]
     show_default=True,
     help="Endpoints that fit on this machine at the same time; with 2 or more, variants take turns level by level.",
 )
-def command(config: Path | None, out: Path | None, engines: Path | None, slots: int) -> int:
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="[NAME=]ADDRESS",
+    help="Run the components in these images, with Docker, as Vertex AI does; as for `compile`.",
+)
+def command(config: Path | None, out: Path | None, engines: Path | None, slots: int, images: tuple[str, ...]) -> int:
     """Run the compiled pipeline on this machine and write a report.
 
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
+    from eagle_bench.adapters.pipeline_template import images_of
     from eagle_bench.tasks.stage_data import preflight
 
     _obey_signals()
+    addresses = images_of(images)
+    if addresses and shutil.which("docker") is None:
+        raise InputError("--image runs the components in containers, and there is no `docker` on this machine.")
     given = config_file.load(config or EXAMPLE, needs=("pipeline_root",))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,10 +71,12 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
     settings = _settings(given, folder, engines, slots, say)
     ready = _with_local_tokenizer(given, settings)
     preflight(ready)
-    return _run(ready, settings, folder, say)
+    if addresses:
+        settings = settings.model_copy(update={"docker": ("docker",)})
+    return _run(ready, settings, folder, say, addresses)
 
 
-def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
+def _run(config: Config, settings: Settings, folder: Path, say: Say, images: Mapping[str, str]) -> int:
     from rich.console import Console
 
     from eagle_bench import local_run
@@ -70,7 +84,7 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say) -> int:
     from eagle_bench.report.terminal import print_comparison
     from eagle_bench.tasks.compare import require_usable
 
-    ended = local_run.run(config, settings, folder, say)
+    ended = local_run.run(config, settings, folder, say, images)
     gathered = ended.gathered
     kept = f"{gathered.cells} of {gathered.planned} cells were measured"
     if gathered.answer is None:

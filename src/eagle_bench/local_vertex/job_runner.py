@@ -1,6 +1,6 @@
 """Runs one pipeline job with kfp's local runner: `python -m eagle_bench.local_vertex.job_runner FOLDER`.
 
-FOLDER holds `job.json` (specification, parameters, id, root). It gets `tasks.jsonl` (states of tasks as they
+FOLDER holds `job.json` (specification, parameters, id, root, containers). It gets `tasks.jsonl` (states of tasks as they
 change), a log file per task, and `outcome.json`.
 """
 
@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from eagle_bench.local_vertex.containers import Containers
+
 TASK = threading.local()
 
 
@@ -26,7 +28,7 @@ def main(folder: Path) -> None:
     from kfp import components, local
 
     job = json.loads((folder / "job.json").read_text())
-    tasks = _Tasks(folder, job["job_id"])
+    tasks = _Tasks(folder, job["job_id"], _containers(job))
     tasks.watch()
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=job["pipeline_root"], raise_on_error=True)
     pipeline = components.load_component_from_text(yaml.safe_dump(job["pipeline_spec"]))
@@ -43,6 +45,14 @@ def main(folder: Path) -> None:
     (folder / "outcome.json").write_text(json.dumps(outcome) + "\n")
 
 
+def _containers(job: dict[str, Any]) -> Containers | None:
+    given = job["containers"]
+    if given is None:
+        return None
+    readable = tuple(Path(path) for path in given["readable"])
+    return Containers(given["job_id"], tuple(given["docker"]), Path(given["artifacts"]), readable, given["environment"])
+
+
 def _whole_numbers(spec: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters that the pipeline takes as integers: on the wire of a job all numbers are doubles."""
     known = spec.get("root", {}).get("inputDefinitions", {}).get("parameters", {})
@@ -56,8 +66,8 @@ def _whole_numbers(spec: dict[str, Any], parameters: dict[str, Any]) -> dict[str
 class _Tasks:
     """Follows the runner's tasks: gives them the job's id, a log file each, and reports their states."""
 
-    def __init__(self, folder: Path, job_id: str) -> None:
-        self._folder, self._job_id = folder, job_id
+    def __init__(self, folder: Path, job_id: str, containers: Containers | None) -> None:
+        self._folder, self._job_id, self._containers = folder, job_id, containers
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.failed: set[str] = set()
@@ -73,6 +83,7 @@ class _Tasks:
 
             name, number = task["component_name"].removeprefix("comp-"), str(next(self._numbers))
             TASK.log_file = self._folder / f"{int(number):02d}-{name}.log"
+            TASK.image = task["executor_spec"].container.image
             self._report(taskId=number, taskName=name, state="RUNNING", createTime=_now(), startTime=_now())
             succeeded = False
             try:
@@ -89,6 +100,15 @@ class _Tasks:
 
         task_dispatcher.run_single_task_implementation = watched
         subprocess_task_handler.run_local_subprocess = _run_with_log
+        if self._containers:
+            subprocess_task_handler.run_local_subprocess = self._run_in_container
+            # The image has a Python of its own.
+            subprocess_task_handler.replace_python_executable = lambda command, _: command
+
+    def _run_in_container(self, full_command: list[str], env_vars: dict[str, str] | None = None) -> int:
+        """A task's container in place of its process; `docker run` ends with the exit status of the task."""
+        assert self._containers
+        return _run_with_log(self._containers.argv(TASK.image, full_command, env_vars or {}))
 
     def _report(self, **event: Any) -> None:
         with self._lock, (self._folder / "tasks.jsonl").open("a") as events:

@@ -9,11 +9,13 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from eagle_bench.local_vertex import refusals
+from eagle_bench.local_vertex.containers import Containers
+from eagle_bench.local_vertex.environment import key_file_of
 from eagle_bench.local_vertex.operations import now
 from eagle_bench.local_vertex.processes import KeptProcess
 from eagle_bench.local_vertex.refusals import Refusal, not_found
@@ -126,16 +128,28 @@ class Jobs:
             raise Refusal(400, f"Invalid Cloud Storage directory {address!r}.")
         return folder
 
+    def containers(self, job_id: str, artifacts: Path) -> Containers | None:
+        """How the job's tasks run in their images; None where they run as processes."""
+        if not self._settings.docker:
+            return None
+        readable = (key_file_of(self._settings), *self._settings.models.values())
+        return Containers(job_id, self._settings.docker, artifacts, readable, self._environment)
+
     async def _run(self, job: Job, job_id: str) -> None:
+        containers = None
         try:
             root = self.bucket_folder(job.request.get("runtimeConfig", {}).get("gcsOutputDirectory", ""))
+            artifacts = root / str(self._settings.project_number) / job_id  # as Vertex AI lays it out
+            if containers := self.containers(job_id, artifacts):
+                artifacts.mkdir(parents=True, exist_ok=True)
             order = {
                 "job_id": job_id,
                 "pipeline_spec": job.request["pipelineSpec"],
                 "parameters": job.request.get("runtimeConfig", {}).get("parameterValues", {}),
-                "pipeline_root": str(root / str(self._settings.project_number) / job_id),  # as Vertex AI lays it out
+                "pipeline_root": str(artifacts),
+                "containers": asdict(containers) if containers else None,
             }
-            (job.folder / "job.json").write_text(json.dumps(order))
+            (job.folder / "job.json").write_text(json.dumps(order, default=str))
             job.process = await KeptProcess.start(
                 (sys.executable, "-m", "eagle_bench.local_vertex.job_runner", str(job.folder)),
                 env={**os.environ, **self._environment},
@@ -154,6 +168,8 @@ class Jobs:
             job.state = "PIPELINE_STATE_CANCELLED"
             job.error = {"code": refusals.CANCELLED, "message": f"The pipeline job {job_id} was cancelled."}
         finally:
+            if containers:
+                await asyncio.to_thread(containers.remove_all)
             job.end_time = now()
 
     def _conclude(self, job: Job, job_id: str, status: int) -> None:

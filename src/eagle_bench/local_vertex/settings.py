@@ -81,6 +81,7 @@ class Settings(Part):
     stop_grace_s: float = Field(10.0, ge=0, description="between TERM and KILL")
     project_id: str = "local-project"
     project_number: int = 100000000001
+    docker: tuple[str, ...] = Field((), description="runs tasks in their images: `docker`; without it, as processes")
     faults: tuple[Fault, ...] = ()
 
     @field_validator("state_dir", "models", "secrets")
