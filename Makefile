@@ -12,7 +12,7 @@ CORE := tests/unit
 # Byte code is kept, whatever the machine says: without it each process compiles Google's clients anew, 12 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install run test test-browser check golden docs lock coverage-table clean
+.PHONY: help install run test test-browser test-container check golden docs lock coverage-table clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier
 
 test-browser: $(VENV)/tested tests/browser/node_modules  ## the report in headless Chromium (needs chromium and npm)
 	$(PYTEST) tests/browser
+
+test-container: $(VENV)/tested  ## cloudbuild.yaml and the pipeline in its images (needs Docker; some minutes)
+	$(PYTEST) tests/container
 
 check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
 	$(VENV)/bin/ruff check .
@@ -45,6 +48,7 @@ coverage-table: $(VENV)/tested  ## the table of docs/method.md: how often interv
 
 lock:  ## the pinned and hashed package lists, from their .in files (needs uv)
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 containers/bench/requirements.in -o containers/bench/requirements.txt
+	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 -c containers/bench/requirements.txt containers/bench/slim-requirements.in -o containers/bench/slim-requirements.txt
 	uv pip compile -q --generate-hashes --python-version 3.11 containers/bench/build-requirements.in -o containers/bench/build-requirements.txt
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 src/eagle_bench/builtin/engine-requirements.in -o src/eagle_bench/builtin/engine-requirements.txt
 	uv pip compile -q --no-deps --generate-hashes --python-version 3.11 tests/requirements.in -o tests/requirements.txt

@@ -8,8 +8,8 @@ mkdir -p "$folder"
 if ls "$folder"/vllm-"$version"-*.whl >/dev/null 2>&1; then exit 0; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$python" -m pip install --quiet --progress-bar off --require-hashes --target "$work/build" -r "$here/build-requirements.txt"
-PYTHONPATH=$work/build PATH=$work/build/bin:$PATH VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=$version \
+PYTHONPATH= "$python" -m pip install --quiet --progress-bar off --require-hashes --target "$work/build" -r "$here/build-requirements.txt"
+PYTHONPATH=$work/build${PYTHONPATH:+:$PYTHONPATH} PATH=$work/build/bin:$PATH VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=$version \
   "$python" -m pip wheel --quiet --progress-bar off --no-deps --no-binary vllm --no-build-isolation \
   --wheel-dir "$work/wheel" "vllm==$version"
 mv "$work"/wheel/vllm-"$version"-*.whl "$folder"/

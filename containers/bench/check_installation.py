@@ -1,0 +1,58 @@
+"""Checks an image while it is built: `python check_installation.py slim|bench`.
+
+Everything that a component may import is imported, so that a package that is missing or broken fails the build and
+not a task that was paid for. Byte code of what is imported is kept: tasks start faster, as any user.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+MEASURING = frozenset({"torch", "transformers", "uvloop", "vllm"})  # what `slim` does without
+ELSEWHERE = ("eagle_bench.builtin",)  # makes the engine of the example, on the user's machine alone
+RUNTIME = ("kfp.dsl.executor_main", "google_cloud_pipeline_components.types.artifact_types")
+
+
+def main(image: str) -> None:
+    """Import all of it; the exit status is 1 when something can't be, or is there and should not."""
+    left_out = MEASURING if image == "slim" else frozenset()
+    started = time.monotonic()
+    broken = []
+    for name in sorted({*RUNTIME, *_imports()}):
+        if name.partition(".")[0] in left_out:
+            continue
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a package can break in any way
+            broken.append(f"{name}: {type(error).__name__}: {error}")
+    present = sorted(name for name in left_out if importlib.util.find_spec(name))
+    if broken or present:
+        sys.exit("\n".join([*broken, *(f"{name}: is installed, {image} does without" for name in present)]))
+    print(f"{image}: {len(sys.modules)} modules imported in {time.monotonic() - started:.0f} s")
+
+
+def _imports() -> Iterator[str]:
+    """Every module that the package imports anywhere, also inside of functions."""
+    spec = importlib.util.find_spec("eagle_bench")
+    assert spec is not None and spec.submodule_search_locations
+    root = Path(spec.submodule_search_locations[0])
+    for path in root.rglob("*.py"):
+        module = ".".join(("eagle_bench", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
+        if module.startswith(ELSEWHERE) or path.name == "__main__.py":
+            continue
+        yield module
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(ELSEWHERE):
+                yield node.module
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
