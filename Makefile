@@ -25,7 +25,7 @@ run: install  ## the built-in example on this machine: OUT=DIR for its results
 test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier takes some minutes
 	$(PYTEST) tests/simulation tests/contract tests/pipeline tests/docs tests/packaging tests/e2e
 
-test-browser: $(VENV)/tested tests/browser/node_modules  ## the report in headless Chromium (needs chromium and npm)
+test-browser: $(VENV)/tested tests/browser/node_modules docs  ## report and site in headless Chromium (needs chromium and npm)
 	$(PYTEST) tests/browser
 
 test-container: $(VENV)/tested  ## cloudbuild.yaml and the pipeline in its images (needs Docker; some minutes)

@@ -44,15 +44,14 @@ def _section(title: str, model: type[Section]) -> str:
     rows = [
         [
             code(name),
-            sentence(f"{field.description}{_limits(allowed.get(name, {}))}"),
-            _unit(name, field),
+            f"{sentence(f'{field.description}{_limits(allowed.get(name, {}))}')}{_unit(name, field)}",
             _default(field),
             code(_yaml(field.examples[0])) if field.examples else "",
         ]
         for name, field in model.model_fields.items()
     ]
     about = " ".join((model.__doc__ or "").split())
-    heads = ["field", "what it is", "unit", "default", "example"]
+    heads = ["field", "what it is", "default", "example"]
     return f"\n## {title}\n\n{about}\n\n{table(heads, rows)}"
 
 
@@ -85,9 +84,9 @@ def _limits(allowed: dict[str, Any]) -> str:
 
 def _unit(name: str, field: FieldInfo) -> str:
     extra = field.json_schema_extra
-    if isinstance(extra, dict) and "unit" in extra:
-        return str(extra["unit"])
-    return next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
+    unit = extra.get("unit") if isinstance(extra, dict) else None
+    unit = unit or next((unit for ending, unit in UNITS.items() if name.endswith(ending)), None)
+    return f" Unit: {unit}." if unit else ""
 
 
 def _default(field: FieldInfo) -> str:
