@@ -41,7 +41,7 @@ golden: $(VENV)/tested  ## write the golden files and docs/reference afresh; the
 	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests
 
 docs: $(VENV)-docs/installed  ## the documentation as a site in site/; a broken link fails the build
-	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --quiet --clean
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict --clean
 
 coverage-table: $(VENV)/tested  ## the table of docs/method.md: how often intervals hold the truth; some minutes
 	$(PY) tests/coverage_table.py --write docs/method.md

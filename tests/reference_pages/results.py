@@ -110,6 +110,7 @@ def _parts(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _parts(part)
 
 
+PLACES = {CellResult: "celljson", Comparison: "comparisonjson"}
 NAMES = {datetime: "string", str: "string", int: "integer", float: "number", bool: "true or false", type(None): "null"}
 
 
@@ -124,5 +125,5 @@ def _type(annotation: Any) -> str:
     if inside:
         return " or ".join(_type(part) for part in inside)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+        return f"[{annotation.__name__}](#{PLACES.get(annotation, annotation.__name__.lower())})"
     return NAMES[annotation]
