@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import BaseModel, Field
 
 from eagle_bench.comparison import Comparison, Decision, LevelComparison, Warning
@@ -25,6 +27,20 @@ class Answer(Record):
             comparisons=comparison.comparisons,
             warnings=comparison.warnings,
         )
+
+
+class RunOutcome(Record):
+    """How a run on this machine ended."""
+
+    run_id: str = Field(description="id of the run")
+    state: str = Field(description="SUCCEEDED, FAILED or CANCELLED")
+    error: str | None = Field(None, description="why it did not succeed")
+    cells: int = Field(description="cells that were measured")
+    planned: int = Field(description="cells that should have been")
+    out: str = Field(description="folder of the results")
+    report: str | None = Field(None, description="the report; null where nothing was measured")
+    comparison: str | None = Field(None, description="the whole answer; null where nothing was measured")
+    answer: Answer | None = Field(None, description="the answer in short")
 
 
 class Worse(Record):
@@ -59,4 +75,43 @@ class CompareOutcome(Record):
     worse: tuple[Worse, ...] | None = Field(None, description="what failed the gate; null without `--against`")
 
 
-PRINTED: dict[str, type[BaseModel]] = {"compare": CompareOutcome}
+class SubmitOutcome(Record):
+    """The job that was submitted and, with `--wait`, how it ended."""
+
+    run_id: str = Field(description="id of the run: `cleanup` takes it")
+    job: str = Field(description="resource name of the pipeline job")
+    console: str = Field(description="where a person sees it")
+    state: str | None = Field(None, description="its last state; null without `--wait`")
+    error: str | None = Field(None, description="why it did not succeed")
+
+
+class Leftover(Record):
+    """An endpoint or a model that a run made and that is still there."""
+
+    resource: str = Field(description="resource name")
+    run: str | None = Field(description="label of the run; null where it has none")
+    created: datetime = Field(description="UTC")
+
+
+class Undeleted(Record):
+    """What could not be deleted."""
+
+    resource: str = Field(description="resource name")
+    why: str = Field(description="what the service said")
+    command: str = Field(description="what deletes it by hand")
+
+
+class CleanupOutcome(Record):
+    """What was found and what became of it."""
+
+    found: tuple[Leftover, ...] = Field(description="endpoints and models")
+    deleted: tuple[str, ...] = Field((), description="resource names; empty without `--yes`")
+    left: tuple[Undeleted, ...] = Field((), description="what could not be deleted")
+
+
+PRINTED: dict[str, type[BaseModel]] = {
+    "run": RunOutcome,
+    "compare": CompareOutcome,
+    "submit": SubmitOutcome,
+    "cleanup": CleanupOutcome,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -34,13 +35,18 @@ def test_it_lists_and_deletes_only_when_told_to(left):
     assert "nothing deleted" in listed.stdout
     assert len(vertex.leftovers(PLACE)) == 2
 
-    assert "nothing is left" in cleanup("another-run", "--yes").stdout
+    another = cleanup("lost-runs", "--yes").stdout
+    assert "nothing is left" in another
+    assert "Did you mean `lost-run`?" in another
     assert "nothing is left" in cleanup("--older-than", "6h", "--yes").stdout
     assert len(vertex.leftovers(PLACE)) == 2
 
-    deleted = cleanup("--older-than", "0m", "--yes")
+    deleted = cleanup("--older-than", "0m", "--yes", "--json")
     assert deleted.returncode == 0, deleted.stderr
-    assert f"deleted {left.endpoint}" in deleted.stdout
+    assert f"deleted {left.endpoint}" in deleted.stderr
+    said = json.loads(deleted.stdout)
+    assert said["deleted"] == [left.endpoint, left.model]
+    assert {one["run"] for one in said["found"]} == {"lost-run"}
     assert vertex.leftovers(PLACE) == ()
     assert "nothing is left" in cleanup("lost-run", "--yes").stdout
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -86,8 +87,10 @@ def test_ctrl_c_leaves_nothing_running_and_says_what_was_kept(start, config, eng
 
 def test_an_engine_that_crashes_at_load_ends_without_a_usable_result(start, config, engines, tmp_path):
     out = tmp_path / "out"
-    run = start("run", config(concurrency=[1]), "--engines", engines("--crash"), "--out", out)
+    run = start("run", config(concurrency=[1]), "--engines", engines("--crash"), "--out", out, "--json")
     assert run.finish() == 4, run.text
+    said = json.loads(re.search(r"^\{\n.*?^\}$", run.text, re.MULTILINE | re.DOTALL)[0])
+    assert (said["cells"], said["planned"], said["report"]) == (0, 2, str(out / "report.html"))
     assert "could not be deployed" in run.text
     assert (out / "report.html").is_file()
     assert nothing_left(str(out))

@@ -13,7 +13,16 @@ import eagle_bench
 
 ROOT = Path(eagle_bench.__file__).parent
 IMPURE = {"adapters", "local_vertex", "commands", "tasks", "builtin"}
-IMPURE_FILES = {"cli.py", "local_run.py", "gathering.py", "progress.py", "__init__.py", "__main__.py"}
+IMPURE_FILES = {
+    "cli.py",
+    "local_engines.py",
+    "local_run.py",
+    "notebook.py",
+    "gathering.py",
+    "progress.py",
+    "__init__.py",
+    "__main__.py",
+}
 STAGING = {"slices.py", "cells.py"}  # read files and count with a tokenizer
 FORBIDDEN = {
     "asyncio",

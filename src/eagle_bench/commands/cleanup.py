@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import click
 
+from eagle_bench.commands import json_output
 from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.nearest import did_you_mean
+
+if TYPE_CHECKING:
+    from eagle_bench.adapters.vertex_address import Place
+    from eagle_bench.adapters.vertex_teardown import Made, TeardownReport
+    from eagle_bench.outcomes import CleanupOutcome
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -18,7 +27,8 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 @click.option("--project", required=True, envvar="GOOGLE_CLOUD_PROJECT", help="Project of the endpoints.")
 @click.option("--location", default="us-central1", show_default=True, help="Region of the endpoints.")
 @click.option("--yes", is_flag=True, help="Delete them; without it they are only listed.")
-def command(run_id: str | None, older_than: str | None, project: str, location: str, yes: bool) -> None:
+@json_output.option
+def command(run_id: str | None, older_than: str | None, project: str, location: str, yes: bool, as_json: bool) -> None:
     """Find endpoints and models that runs left, by RUN_ID or by age, and delete them with --yes."""
     if (run_id is None) == (older_than is None):
         raise click.UsageError("Give a RUN_ID or --older-than, one of them.")
@@ -27,22 +37,44 @@ def command(run_id: str | None, older_than: str | None, project: str, location: 
 
     place = vertex.Place(project, location)
     found = [made for made in vertex.leftovers(place, run_id) if datetime.now(UTC) - made.created >= least]
-    if not found:
-        click.echo(f"nothing is left in {place}")
-        return
-    for made in found:
-        click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC")
-    if not yes:
-        click.echo(f"{len(found)} found, nothing deleted: --yes deletes them")
-        return
-    left: list[str] = []
-    for name in dict.fromkeys(made.id for made in found):
-        report = vertex.teardown_id(place, name)
-        for resource in report.deleted:
-            click.echo(f"deleted {resource}")
-        left += [f"{item.resource} ({item.why}): {item.command}" for item in report.left]
+    with json_output.json_only(as_json) as tell:
+        for made in found:
+            click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC")
+        if not found:
+            known = [made.run for made in vertex.leftovers(place) if made.run] if run_id else []
+            click.echo(f"nothing is left in {place}{did_you_mean(run_id or '', known).replace(' Did', '. Did')}")
+        elif not yes:
+            click.echo(f"{len(found)} found, nothing deleted: --yes deletes them")
+        reports = _delete(place, found) if yes else []
+        tell(_outcome(found, reports))
+    left = [f"{item.resource} ({item.why}): {item.command}" for report in reports for item in report.left]
     if left:
         raise ServiceError("could not be deleted: " + "; ".join(left))
+
+
+def _delete(place: Place, found: Sequence[Made]) -> list[TeardownReport]:
+    from eagle_bench.adapters import vertex
+
+    reports = []
+    for name in dict.fromkeys(made.id for made in found):
+        reports.append(vertex.teardown_id(place, name))
+        for resource in reports[-1].deleted:
+            click.echo(f"deleted {resource}")
+    return reports
+
+
+def _outcome(found: Sequence[Made], reports: Sequence[TeardownReport]) -> CleanupOutcome:
+    from eagle_bench.outcomes import CleanupOutcome, Leftover, Undeleted
+
+    return CleanupOutcome(
+        found=tuple(Leftover(resource=made.resource, run=made.run, created=made.created) for made in found),
+        deleted=tuple(resource for report in reports for resource in report.deleted),
+        left=tuple(
+            Undeleted(resource=item.resource, why=item.why, command=item.command)
+            for report in reports
+            for item in report.left
+        ),
+    )
 
 
 def age(text: str) -> timedelta:

@@ -11,6 +11,7 @@ import click
 
 from eagle_bench.adapters import result_files
 from eagle_bench.adapters.result_files import Label
+from eagle_bench.commands import json_output
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
 from eagle_bench.nearest import did_you_mean
@@ -19,8 +20,6 @@ from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from eagle_bench.outcomes import CompareOutcome
     from eagle_bench.regression import Regression
 
@@ -100,7 +99,7 @@ COMPARISON, SUMMARY, REPORT = "comparison.json", "summary.md", "report.html"
 )
 @click.option("--slo-ttft-ms", type=_POSITIVE, metavar="MS", help="Objective for the time to first token.")
 @click.option("--slo-tpot-ms", type=_POSITIVE, metavar="MS", help="Objective for the time per output token.")
-@click.option("--json", "as_json", is_flag=True, help="Print how it ended as JSON; all else goes to standard error.")
+@json_output.option
 def command(
     *,
     files: tuple[Path, ...],
@@ -121,8 +120,6 @@ def command(
     FILE is a cell.json, a JSON file that `vllm bench serve --save-result` wrote (with --save-detailed for
     intervals), or a folder of them.
     """
-    from rich.console import Console
-
     from eagle_bench import regression
     from eagle_bench.analysis import compare
 
@@ -142,13 +139,13 @@ def command(
     comparison = compare(plan, cells)
     write(comparison, out)
     worse = regression.regressions(old, comparison, max_regression) if old else None
-    if as_json:
-        click.echo(_outcome(comparison, out, worse).model_dump_json(indent=1))
-    _print(comparison, out, Console(stderr=as_json))
-    if all(level.verdict == "invalid" for level in comparison.comparisons):
-        raise NoUsableResult("no level has a valid comparison.", hint=f"{out / REPORT} says why, level by level.")
-    if worse:
-        _gate(worse, max_regression, Console(stderr=as_json))
+    with json_output.json_only(as_json) as tell:
+        tell(_outcome(comparison, out, worse))
+        _print(comparison, out)
+        if all(level.verdict == "invalid" for level in comparison.comparisons):
+            raise NoUsableResult("no level has a valid comparison.", hint=f"{out / REPORT} says why, level by level.")
+        if worse:
+            _gate(worse, max_regression)
 
 
 def _keep_reference(against: Path, out: Path) -> None:
@@ -202,6 +199,16 @@ def write(comparison: Comparison, out: Path) -> None:
         raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
 
 
+def _print(comparison: Comparison, out: Path) -> None:
+    from rich.console import Console
+
+    from eagle_bench.report.terminal import print_comparison
+
+    console = Console()
+    print_comparison(comparison, console)
+    console.print(f"\n{plain(str(out / REPORT))}", highlight=False, soft_wrap=True, markup=False)
+
+
 def _outcome(comparison: Comparison, out: Path, worse: list[Regression] | None) -> CompareOutcome:
     from eagle_bench.outcomes import Answer, CompareOutcome, Worse
 
@@ -214,23 +221,18 @@ def _outcome(comparison: Comparison, out: Path, worse: list[Regression] | None) 
     )
 
 
-def _print(comparison: Comparison, out: Path, console: Console) -> None:
-    from eagle_bench.report.terminal import print_comparison
-
-    print_comparison(comparison, console)
-    console.print(f"\n{plain(str(out / REPORT))}", highlight=False, soft_wrap=True, markup=False)
-
-
-def _gate(found: list[Regression], limit: float, console: Console) -> None:
+def _gate(found: list[Regression], limit: float) -> None:
     """Fail because of what got worse.
 
     Raises:
         GateFailed: always, with the first of it.
     """
+    from rich.console import Console
+
     from eagle_bench import regression
     from eagle_bench.report.terminal import print_table
 
-    print_table(regression.table(found, limit), console)
+    print_table(regression.table(found, limit), Console())
     first = found[0]
     raise GateFailed(
         f"{count(len(found), 'metric')} worse than before by more than {percent(limit)}, "

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 import click
 
 from eagle_bench import config_file
+from eagle_bench.commands import json_output
 from eagle_bench.errors import InputError, NoUsableResult
-from eagle_bench.nearest import did_you_mean
 
 if TYPE_CHECKING:
+    from eagle_bench.commands.json_output import Tell
     from eagle_bench.config import Config
+    from eagle_bench.local_run import LocalRun
     from eagle_bench.local_vertex.settings import Settings
+    from eagle_bench.outcomes import RunOutcome
 
-EXAMPLE = Path(__file__).parent.parent / "builtin" / "example.yaml"
 INTERRUPTED = 130
 Say = Callable[[str], None]
 
@@ -48,12 +50,16 @@ Say = Callable[[str], None]
     metavar="[NAME=]ADDRESS",
     help="Run the components in these images, with Docker, as Vertex AI does; as for `compile`.",
 )
-def command(config: Path | None, out: Path | None, engines: Path | None, slots: int, images: tuple[str, ...]) -> int:
+@json_output.option
+def command(
+    config: Path | None, out: Path | None, engines: Path | None, slots: int, images: tuple[str, ...], as_json: bool
+) -> int:
     """Run the compiled pipeline on this machine and write a report.
 
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
     from eagle_bench.adapters.pipeline_template import images_of
+    from eagle_bench.local_engines import EXAMPLE, settings_for, with_local_tokenizer
     from eagle_bench.tasks.stage_data import preflight
 
     _obey_signals()
@@ -66,17 +72,18 @@ def command(config: Path | None, out: Path | None, engines: Path | None, slots: 
     started = time.monotonic()
 
     def say(text: str) -> None:
-        click.echo(f"[{time.monotonic() - started:6.1f} s] {text}")
+        click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=as_json)
 
-    settings = _settings(given, folder, engines, slots, say)
-    ready = _with_local_tokenizer(given, settings)
+    settings = settings_for(given, folder / "local-vertex", engines, slots, say)
+    ready = with_local_tokenizer(given, settings)
     preflight(ready)
     if addresses:
         settings = settings.model_copy(update={"docker": ("docker",)})
-    return _run(ready, settings, folder, say, addresses)
+    with json_output.json_only(as_json) as tell:
+        return _run(ready, settings, folder, say, addresses, tell)
 
 
-def _run(config: Config, settings: Settings, folder: Path, say: Say, images: Mapping[str, str]) -> int:
+def _run(config: Config, settings: Settings, folder: Path, say: Say, images: Mapping[str, str], tell: Tell) -> int:
     from rich.console import Console
 
     from eagle_bench import local_run
@@ -86,6 +93,7 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say, images: Map
 
     ended = local_run.run(config, settings, folder, say, images)
     gathered = ended.gathered
+    tell(_outcome(ended, folder))
     kept = f"{gathered.cells} of {gathered.planned} cells were measured"
     if gathered.answer is None:
         why = f" {ended.error}" if ended.error else ""
@@ -111,6 +119,23 @@ def _run(config: Config, settings: Settings, folder: Path, say: Say, images: Map
     return 0
 
 
+def _outcome(ended: LocalRun, folder: Path) -> RunOutcome:
+    from eagle_bench.outcomes import Answer, RunOutcome
+
+    answer = ended.gathered.answer
+    return RunOutcome(
+        run_id=ended.run_id,
+        state=ended.state,
+        error=ended.error,
+        cells=ended.gathered.cells,
+        planned=ended.gathered.planned,
+        out=str(folder),
+        report=str(folder / "report.html") if answer else None,
+        comparison=str(folder / "comparison.json") if answer else None,
+        answer=Answer.of(answer) if answer else None,
+    )
+
+
 def _obey_signals() -> None:
     """Let Ctrl-C and TERM end a run in order, also where the shell started it with them ignored."""
 
@@ -119,38 +144,3 @@ def _obey_signals() -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, interrupted)
-
-
-def _settings(config: Config, folder: Path, engines: Path | None, slots: int, say: Say) -> Settings:
-    """What Local Vertex needs: the engines the user named, or the built-in one where a variant is deployed."""
-    import yaml
-
-    from eagle_bench.builtin import engine as builtin
-    from eagle_bench.local_vertex.settings import Settings, vllm
-
-    base = {"state_dir": folder / "local-vertex", "slots": slots, "project_id": config.project}
-    if engines:
-        try:
-            data = yaml.safe_load(engines.read_text(encoding="utf-8"))
-            return Settings.model_validate({**base, **(data or {})})
-        except (OSError, yaml.YAMLError, ValueError) as error:
-            raise InputError(f"{engines}: can't be used: {error}") from None
-    if not any(variant.deployed for variant in config.variants):
-        return Settings.model_validate(base)
-    if config.model != builtin.MODEL_ID:
-        near = did_you_mean(config.model or "", [builtin.MODEL_ID])
-        raise InputError(
-            f"`model`: {config.model!r} is not on this machine; the built-in engine serves {builtin.MODEL_ID}.{near}",
-            hint="Give `--engines FILE` with a command and a folder for it, or use variants with a `url`.",
-        )
-    made = builtin.ensure(say)
-    command = vllm(made.python, kv_cache_gb=1)
-    return Settings.model_validate(
-        {**base, "engines": {"default": command, "*vllm*": command}, "models": {builtin.MODEL_ID: made.model}}
-    )
-
-
-def _with_local_tokenizer(config: Config, settings: Settings) -> Config:
-    """The tokenizer of a model that stands on this machine comes from its folder, not from the hub."""
-    folder = settings.model_folder(config.tokenizer) if config.tokenizer else None
-    return config.model_copy(update={"tokenizer": str(folder)}) if folder else config

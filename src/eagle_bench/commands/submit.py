@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eagle_bench import config_file
+from eagle_bench.commands import json_output
 from eagle_bench.errors import InputError, NoUsableResult
+
+if TYPE_CHECKING:
+    from eagle_bench.outcomes import SubmitOutcome
 
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -37,6 +41,7 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 @click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
 @click.option("--skip-checks", is_flag=True, help="Don't look first whether data, tokenizer and images can be had.")
 @click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
+@json_output.option
 def command(
     config: Path,
     template: str | None,
@@ -46,6 +51,7 @@ def command(
     wait: bool,
     skip_checks: bool,
     dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
     from eagle_bench.adapters import pipeline_jobs
@@ -70,9 +76,27 @@ def command(
         if checked:
             _check_images(job)
         name = pipeline_jobs.submit(job, service_account=given.service_account, experiment=experiment)
-    click.echo(f"submitted {name}\n{pipeline_jobs.console_link(name)}")
-    if wait:
-        _wait(name)
+    with json_output.json_only(as_json) as tell:
+        click.echo(f"submitted {name}\n{pipeline_jobs.console_link(name)}")
+        try:
+            if wait:
+                _wait(name)
+        finally:
+            tell(_outcome(name, ended=wait))
+
+
+def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
+    from eagle_bench.adapters.pipeline_jobs import console_link, state_of
+    from eagle_bench.outcomes import SubmitOutcome
+
+    state = state_of(name) if ended else None
+    return SubmitOutcome(
+        run_id=name.rsplit("/", 1)[-1],
+        job=name,
+        console=console_link(name),
+        state=state.state if state else None,
+        error=state.error if state else None,
+    )
 
 
 @contextmanager
