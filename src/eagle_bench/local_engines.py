@@ -45,9 +45,8 @@ def settings_for(config: Config, state_dir: Path, engines: Path | None, slots: i
         )
     made = builtin.ensure(say)
     command = vllm(made.python, kv_cache_gb=1)
-    return Settings.model_validate(
-        {**base, "engines": {"default": command, "*vllm*": command}, "models": {builtin.MODEL_ID: made.model}}
-    )
+    models = {builtin.MODEL_ID: made.model, builtin.HEAD_ID: builtin.HEAD}
+    return Settings.model_validate({**base, "engines": {"default": command, "*vllm*": command}, "models": models})
 
 
 def with_local_tokenizer(config: Config, settings: Settings) -> Config:

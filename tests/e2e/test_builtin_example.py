@@ -15,7 +15,7 @@ EXAMPLE = Path(eagle_bench.__file__).parent / "builtin" / "example.yaml"
 
 def test_speculation_is_real(start, tmp_path):
     config = yaml.safe_load(EXAMPLE.read_text())
-    config |= {"concurrency": [2], "workload": {**config["workload"], "max_output_tokens": 24}}
+    config |= {"concurrency": [2], "workload": {**config["workload"], "max_output_tokens": 12}}
     path = tmp_path / "short.yaml"
     path.write_text(yaml.safe_dump(config))
     out = tmp_path / "out"
@@ -27,10 +27,11 @@ def test_speculation_is_real(start, tmp_path):
     for cell in cells.values():
         assert cell["counts"] == {"requested": 50, "completed": 50, "failed": 0, "empty": 0}
         assert cell["metrics"]["tpot_ms"]["p50"] > 0
-    acceptance = cells["ngram-c2"]["acceptance"]
-    assert acceptance["source"] == "metrics"
-    assert 0 < acceptance["accepted_tokens"] < acceptance["drafted_tokens"]
-    assert acceptance["length"] > 1
+    for speculative in ("ngram-c2", "eagle3-c2"):
+        acceptance = cells[speculative]["acceptance"]
+        assert acceptance["source"] == "metrics"
+        assert 0 < acceptance["accepted_tokens"] < acceptance["drafted_tokens"]
+        assert acceptance["length"] > 1
     # Without speculation the engine has no drafts to count.
     assert not (cells["baseline-c2"]["acceptance"] or {}).get("drafted_tokens")
 

