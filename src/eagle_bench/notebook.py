@@ -18,6 +18,7 @@ def example_on_this_machine(
     config: str | Path,
     *,
     levels: Sequence[int] = (1, 2),
+    variants: Sequence[str] = ("eagle3",),
     engines: str | Path | None = None,
     folder: str | Path = "local-vertex",
 ) -> LocalVertex:
@@ -26,6 +27,7 @@ def example_on_this_machine(
     Args:
         config: the file to write.
         levels: concurrencies to measure.
+        variants: ids of the example's variants, beside its baseline.
         engines: as for `eagle-bench run --engines`; without one, the built-in engine is made when it is missing.
         folder: for logs, buckets and the service account's key.
 
@@ -36,9 +38,12 @@ def example_on_this_machine(
         InputError: the file of engines can't be used.
         ServiceError: the server did not start.
     """
-    example = config_file.load(EXAMPLE).model_copy(update={"concurrency": tuple(levels)})
-    settings = settings_for(example, Path(folder).absolute(), Path(engines) if engines else None, 1, print)
-    ready = with_local_tokenizer(example, settings)
+    example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    wanted = ["baseline", *variants]
+    example |= {"variants": [v for v in example["variants"] if v["id"] in wanted], "concurrency": list(levels)}
+    checked = config_file.validate(example, source=EXAMPLE.name)
+    settings = settings_for(checked, Path(folder).absolute(), Path(engines) if engines else None, 1, print)
+    ready = with_local_tokenizer(checked, settings)
     Path(config).write_text(yaml.safe_dump(ready.model_dump(mode="json", exclude_unset=True), sort_keys=False))
     server = LocalVertex(settings)
     server.start()

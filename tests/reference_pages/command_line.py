@@ -41,7 +41,15 @@ def _command(name: str) -> str:
 
 def _spelling(option: click.Option, context: click.Context) -> str:
     names = ", ".join(code(name) for name in (*option.opts, *option.secondary_opts))
-    return names if option.is_flag else f"{names} {code(option.make_metavar(context))}"
+    return names if option.is_flag else f"{names} {code(_value(option, context))}"
+
+
+def _value(option: click.Option, context: click.Context) -> str:
+    """What stands for the value: the option's own word, or else its bounds or choices."""
+    kind = option.type
+    if option.metavar is None and isinstance(kind, click.IntRange) and None not in (kind.min, kind.max):
+        return f"{kind.min} to {kind.max}"
+    return option.make_metavar(context).removesuffix(" RANGE")
 
 
 def _default(option: click.Option, context: click.Context) -> str:
