@@ -115,6 +115,7 @@ def _free(setting: str) -> bool:
 
 def _settings(grid: Grid) -> Iterator[Warning]:
     """Settings, environments and request bodies that differ where only speculation should."""
+    yield from _beyond_speculation(grid)
     settings = grid.plan.settings
     before = settings.get(grid.plan.baseline, {})
     for variant in grid.plan.variants:
@@ -141,6 +142,22 @@ def _settings(grid: Grid) -> Iterator[Warning]:
             yield _warn(
                 "unequal_settings", f"measured under other conditions than the baseline: {'; '.join(differing)}.", cell
             )
+
+
+def _beyond_speculation(grid: Grid) -> Iterator[Warning]:
+    """Arguments and variables that differ besides those that set speculation, and what the config allows of that."""
+    for variant, found in grid.plan.differences.items():
+        refused = [str(one) for one in found if not one.allowed]
+        allowed = [str(one) for one in found if one.allowed]
+        if refused:
+            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(refused)}. Make them equal."
+            yield Warning(code="unequal_settings", variant=variant, text=text)
+        if allowed:
+            text = (
+                f"{variant} differs from {grid.plan.baseline} also in {'; '.join(allowed)}, as the config allows: "
+                "a speed-up is of both, not of speculation alone."
+            )
+            yield Warning(code="allowed_difference", variant=variant, text=text)
 
 
 def unequal_work(one: CellResult, other: CellResult) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from eagle_bench.differences import Difference
 from eagle_bench.results import SCHEMA_VERSION, CellResult, Record
 
 Verdict = Literal["faster", "slower", "inconclusive", "invalid"]
@@ -139,6 +140,9 @@ class Plan(Record):
     baseline_again: str | None = Field(None, description="a variant that is the baseline, run a second time")
     settings: dict[str, dict[str, str]] = Field(
         default_factory=dict, description="per variant: model, image, arguments, … as the report shows them"
+    )
+    differences: dict[str, tuple[Difference, ...]] = Field(
+        default_factory=dict, description="per variant: what is not as the baseline's, beyond speculation"
     )
     run: dict[str, str] = Field(
         default_factory=dict, description="run id, template hash, machine sharing, … as the report shows them"

@@ -136,6 +136,7 @@ class Criteria(Section):
     price_per_hour: Positive | None = None
     slo: Slo | None = None
     baseline_again: str | None = None
+    allow_difference: tuple[str, ...] = ()
 
 
 class Config(Section):
@@ -183,6 +184,11 @@ class Config(Section):
         None,
         description="id of a variant that is the baseline once more: how far its answers differ from themselves",
         examples=["baseline-2"],
+    )
+    allow_difference: tuple[Word, ...] = Field(
+        (),
+        description="settings other than speculation in which variants may differ: flags of arguments, or env.NAME",
+        examples=[["mem-fraction-static"]],
     )
     workload: Workload = Field(Workload(), description="the load, equal for all variants")
     concurrency: tuple[Level, ...] = Field(
@@ -273,6 +279,7 @@ class Config(Section):
             price_per_hour=self.price_per_hour,
             slo=self.slo,
             baseline_again=self.baseline_again,
+            allow_difference=self.allow_difference,
         )
 
 

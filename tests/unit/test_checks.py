@@ -216,3 +216,10 @@ def test_hashes_serve_where_texts_are_not_kept() -> None:
     after["requests"][0]["text_sha256"] = "other"
     [result] = answer(before, after).losslessness
     assert (result.pairs, result.identical, result.first_divergence) == (120, 119, None)
+
+
+@pytest.mark.parametrize(("allowed", "code"), [(False, "unequal_settings"), (True, "allowed_difference")])
+def test_what_differs_beyond_speculation_is_said(allowed: bool, code: str) -> None:
+    differing = {"eagle3": [{"key": "max-num-seqs", "baseline": None, "variant": "4", "allowed": allowed}]}
+    warning = found(code, answer(*pair(), differences=differing))
+    assert "max-num-seqs (not set and 4)" in warning.text and warning.variant == "eagle3"

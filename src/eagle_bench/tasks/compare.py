@@ -9,6 +9,7 @@ from typing import Any
 from eagle_bench.analysis import compare as compare_cells
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.config import Criteria
+from eagle_bench.differences import by_variant
 from eagle_bench.errors import NoUsableResult
 from eagle_bench.progress import say
 from eagle_bench.report import html, markdown
@@ -37,6 +38,7 @@ def plan_of(
         slo_ttft_ms=slo.ttft_ms if slo else None,
         slo_tpot_ms=slo.tpot_ms if slo else None,
         settings={spec.id: settings_shown(spec) for spec in variants},
+        differences=by_variant(variants, baseline, criteria.allow_difference),
         run=run,
     )
 
