@@ -16,6 +16,7 @@ from eagle_bench.grid import Grid
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
+from eagle_bench.settings_checks import unequal_work
 from eagle_bench.stats import Draws, Floats, Resamples
 from eagle_bench.units import change, conjunction, count, times
 from eagle_bench.views import failure_groups, view
@@ -202,7 +203,7 @@ def _incomparable(plan: Plan, baseline: CellResult, variant: CellResult) -> list
         reasons.append(f"{baseline.variant} and {variant.variant} got different prompts")
     elif (unproven := unproven_prompts(baseline, variant)) and not _alike(baseline, variant):
         reasons.append(unproven)
-    if not plan.allow_difference and (differing := checks.unequal_work(baseline, variant)):
+    if not plan.allow_difference and (differing := unequal_work(baseline, variant)):
         reasons.append(f"unequal settings: {'; '.join(differing)}")
     if baseline.token_source and variant.token_source and baseline.token_source != variant.token_source:
         reasons.append(

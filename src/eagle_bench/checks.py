@@ -16,6 +16,7 @@ from eagle_bench.grid import Grid
 from eagle_bench.losslessness import excess
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
+from eagle_bench.settings_checks import unequal_settings as _settings
 from eagle_bench.units import count, levels, milliseconds, percent, significant, times
 from eagle_bench.verdict import too_good
 
@@ -23,11 +24,6 @@ LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
 LOOP_LAG_MS, CPU_FRACTION = 10.0, 0.85
 _FEW_ROUNDS = 3
-
-# What may differ between variants: everything else in these two places is a difference of the experiment.
-_FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served model", "api_key_secret"})
-_WORK = ("max_output_tokens", "temperature", "ignore_eos")  # what makes another answer of the same prompt
-_ENVIRONMENT_EQUAL = ("image", "machine_type", "accelerator", "replicas", "region", "location", "client_version")
 
 
 def warnings(
@@ -43,21 +39,6 @@ def warnings(
     found += _answers(lossless)
     found += _said_by_cells(grid)
     return tuple(found)
-
-
-def _good(grid: Grid) -> Iterator[CellResult]:
-    """Cells that were planned, came in once and measured something."""
-    for key in grid.planned():
-        cell = grid.cells.get(key)
-        if cell is not None and cell.metrics is not None and key not in grid.twice:
-            yield cell
-
-
-def _against_baseline(grid: Grid) -> Iterator[tuple[CellResult, CellResult]]:
-    for cell in _good(grid):
-        baseline = grid.cells.get((grid.plan.baseline, cell.concurrency))
-        if cell.variant != grid.plan.baseline and baseline is not None and baseline.metrics is not None:
-            yield baseline, cell
 
 
 def _warn(code: WarningCode, text: str, cell: CellResult | LevelComparison | Losslessness | None = None) -> Warning:
@@ -108,76 +89,9 @@ def _failures(grid: Grid) -> Iterator[Warning]:
             yield _warn(code, text, cell)
 
 
-def _free(setting: str) -> bool:
-    """Whether a setting may differ between variants: it is where speculation is set, or only an address."""
-    return setting in _FREE_SETTINGS or setting.startswith("environment ")
-
-
-def _settings(grid: Grid) -> Iterator[Warning]:
-    """Settings, environments and request bodies that differ where only speculation should."""
-    yield from _beyond_speculation(grid)
-    settings = grid.plan.settings
-    before = settings.get(grid.plan.baseline, {})
-    for variant in grid.plan.variants:
-        after = settings.get(variant, {})
-        differing = [
-            f"{name} ({before.get(name, 'not set')} and {after.get(name, 'not set')})"
-            for name in sorted(before.keys() | after.keys())
-            if before.get(name) != after.get(name) and not _free(name)
-        ]
-        if settings and differing and variant in settings:
-            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
-            yield Warning(code="unequal_settings", variant=variant, text=text)
-    for baseline, cell in _against_baseline(grid):
-        differing = [
-            f"{name} ({baseline.environment[name]} and {cell.environment[name]})"
-            for name in _ENVIRONMENT_EQUAL
-            if name in baseline.environment
-            and cell.environment.get(name, baseline.environment[name]) != baseline.environment[name]
-        ]
-        if baseline.settings and cell.settings:
-            one, other = baseline.settings.model_dump(), cell.settings.model_dump()
-            differing += [f"{name} ({one[name]} and {other[name]})" for name in one if one[name] != other[name]]
-        if differing:
-            yield _warn(
-                "unequal_settings", f"measured under other conditions than the baseline: {'; '.join(differing)}.", cell
-            )
-
-
-def _beyond_speculation(grid: Grid) -> Iterator[Warning]:
-    """Arguments and variables that differ besides those that set speculation, and what the config allows of that."""
-    for variant, found in grid.plan.differences.items():
-        refused = [str(one) for one in found if not one.allowed]
-        allowed = [str(one) for one in found if one.allowed]
-        if refused:
-            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(refused)}. Make them equal."
-            yield Warning(code="unequal_settings", variant=variant, text=text)
-        if allowed:
-            text = (
-                f"{variant} differs from {grid.plan.baseline} also in {'; '.join(allowed)}, as the config allows: "
-                "a speed-up is of both, not of speculation alone."
-            )
-            yield Warning(code="allowed_difference", variant=variant, text=text)
-
-
-def unequal_work(one: CellResult, other: CellResult) -> list[str]:
-    """In what two cells were asked for different work, in words: a speed-up between them would be of that, too."""
-    if one.settings is None or other.settings is None:
-        return []
-    differing = [
-        f"{name} is {mine} for {one.variant} and {theirs} for {other.variant}"
-        for name in _WORK
-        if (mine := getattr(one.settings, name)) != (theirs := getattr(other.settings, name))
-    ]
-    hashes = [settings.payload_sha256 for settings in (one.settings, other.settings)]
-    if not differing and all(hashes) and hashes[0] != hashes[1]:
-        differing.append(f"the request bodies of {one.variant} and {other.variant} differ (payload_sha256)")
-    return differing
-
-
 def _served(grid: Grid) -> Iterator[Warning]:
     """Names of the model as the servers say them; deployments name one model in many ways, so this proves nothing."""
-    for baseline, cell in _against_baseline(grid):
+    for baseline, cell in grid.against_baseline():
         names = [found.capabilities and found.capabilities.server_model for found in (baseline, cell)]
         if all(names) and names[0] != names[1]:
             text = (
@@ -205,7 +119,7 @@ def _prompts(grid: Grid) -> Iterator[Warning]:
                 "time, and that is what is measured then. Use more prompts."
             )
             yield Warning(code="prompts_reused", variant=variant, text=text)
-    for baseline, cell in _against_baseline(grid):
+    for baseline, cell in grid.against_baseline():
         if different_prompts(baseline, cell):
             yield _warn(
                 "different_prompts", "got other prompts than the baseline. Give both the same file and seed.", cell
@@ -217,7 +131,7 @@ def _prompts(grid: Grid) -> Iterator[Warning]:
 
 def _tokens(grid: Grid) -> Iterator[Warning]:
     """Token counts: where they come from, and whether the answers are equally long."""
-    for baseline, cell in _against_baseline(grid):
+    for baseline, cell in grid.against_baseline():
         if baseline.token_source and cell.token_source and baseline.token_source != cell.token_source:
             text = f"tokens are counted by {cell.token_source}, the baseline's by {baseline.token_source}. Use one for both."
             yield _warn("token_source", text, cell)
@@ -232,7 +146,7 @@ def _tokens(grid: Grid) -> Iterator[Warning]:
 
 
 def _requests(grid: Grid) -> Iterator[Warning]:
-    for cell in _good(grid):
+    for cell in grid.good():
         needed = least_requests(cell.concurrency)
         if cell.counts.completed < needed:
             text = f"{cell.counts.completed} requests completed; at concurrency {cell.concurrency} it takes at least {needed}. Measure more prompts."
@@ -240,7 +154,7 @@ def _requests(grid: Grid) -> Iterator[Warning]:
         if not cell.requests:
             text = "there are only sums, no single requests, so nothing can be paired. Save the results with `--save-detailed`."
             yield _warn("no_details", text, cell)
-    rounds = [len({r.round for r in cell.requests}) for cell in _good(grid) if cell.requests]
+    rounds = [len({r.round for r in cell.requests}) for cell in grid.good() if cell.requests]
     if rounds and min(rounds) < _FEW_ROUNDS:
         text = (
             f"the cells have {count(min(rounds), 'round')}: drift of the server between rounds is not in the intervals as it "
@@ -250,7 +164,7 @@ def _requests(grid: Grid) -> Iterator[Warning]:
 
 
 def _client(grid: Grid) -> Iterator[Warning]:
-    for cell in _good(grid):
+    for cell in grid.good():
         health = cell.client
         if health is None:
             continue
@@ -315,7 +229,7 @@ _BY_CHUNKS = (
 
 
 def _acceptance(grid: Grid) -> Iterator[Warning]:
-    for cell in _good(grid):
+    for cell in grid.good():
         if cell.acceptance is not None and cell.acceptance.length < ACCEPTANCE_NEAR_ONE:
             if cell.variant in (grid.plan.baseline, grid.plan.baseline_again):
                 continue
@@ -344,7 +258,7 @@ _TOLD_ABOVE = ("client-slow:", "failure-rate:")  # by `_client` and `_failures`,
 
 
 def _said_by_cells(grid: Grid) -> Iterator[Warning]:
-    for cell in _good(grid):
+    for cell in grid.good():
         for text in cell.warnings:
             if not text.startswith(_TOLD_ABOVE):
                 yield _warn("client", text, cell)

@@ -40,6 +40,20 @@ class Grid:
             for level in sorted(self.plan.levels):
                 yield variant, level
 
+    def good(self) -> Iterator[CellResult]:
+        """Cells that were planned, came in once and measured something."""
+        for key in self.planned():
+            cell = self.cells.get(key)
+            if cell is not None and cell.metrics is not None and key not in self.twice:
+                yield cell
+
+    def against_baseline(self) -> Iterator[tuple[CellResult, CellResult]]:
+        """The baseline's cell and a variant's at the same level, both good."""
+        for cell in self.good():
+            baseline = self.cells.get((self.plan.baseline, cell.concurrency))
+            if cell.variant != self.plan.baseline and baseline is not None and baseline.metrics is not None:
+                yield baseline, cell
+
     def problem(self, variant: str, level: int) -> str | None:
         """Why a cell can't be part of a verdict, in words; None where it can."""
         if (variant, level) in self.twice:
