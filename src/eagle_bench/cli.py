@@ -19,6 +19,7 @@ from eagle_bench.plain_text import plain
 COMMANDS = {
     "init": "Write a config with comments, from answers or flags.",
     "run": "Run the pipeline on this machine and write a report.",
+    "plan": "Check a config and say what its run takes, making nothing.",
     "compile": "Write the pipeline template for Vertex AI Pipelines.",
     "submit": "Submit the pipeline to Vertex AI.",
     "bench": "Measure one endpoint at one concurrency.",

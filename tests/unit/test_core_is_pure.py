@@ -19,6 +19,8 @@ IMPURE_FILES = {
     "local_run.py",
     "notebook.py",
     "gathering.py",
+    "planning.py",
+    "cloud_checks.py",
     "progress.py",
     "__init__.py",
     "__main__.py",

@@ -61,6 +61,17 @@ def download_dataset(address: str, token: str | None) -> Path:
     return _download(repo, file, token)
 
 
+def check_model(model: str, token: str | None) -> None:
+    """Make sure that a model is there and its files may be read, weights too, fetching none. Errors as in `check_dataset`."""
+    match = MODEL.match(model)
+    if not match:
+        raise InputError(f"{model!r} is not the id of a model on Hugging Face.", hint="Allowed: owner/name.")
+    repo = _repo("model", match["repo"], match["revision"], token)
+    if repo.files:
+        named = {file.name: file for file in repo.files}
+        _check_access(repo, named.get("config.json", repo.files[0]), token)
+
+
 def check_tokenizer(model: str, token: str | None) -> None:
     """Make sure that a model's tokenizer is there and may be read, without fetching it. Errors as in `check_dataset`."""
     repo, files = _tokenizer(model, token)

@@ -72,6 +72,11 @@ def secrets_options() -> dict[str, Any]:
     return options
 
 
+def google_api(service: str) -> str:
+    """The address of another of Google's REST APIs ("cloudquotas"), which Local Vertex stands for too."""
+    return _local() or f"https://{service}.googleapis.com"
+
+
 def sdk_options(place: Place) -> dict[str, Any]:
     """Keyword arguments for `aiplatform.init`, for `PipelineJob` and what else the SDK has.
 
@@ -112,3 +117,18 @@ def credentials() -> Any:
     with told("find Google credentials"):
         found, _ = google.auth.default(scopes=list(SCOPES))
     return found
+
+
+def impersonated(account: str) -> Any:
+    """Credentials of a service account that the default ones may act as; they are asked for when first used."""
+    from google.auth import impersonated_credentials
+
+    local = _local()
+    name = f"projects/-/serviceAccounts/{account}:generateAccessToken"
+    return impersonated_credentials.Credentials(
+        source_credentials=credentials(),
+        target_principal=account,
+        target_scopes=list(SCOPES),
+        lifetime=300,
+        iam_endpoint_override=f"{local}/v1/{name}" if local else None,
+    )

@@ -6,6 +6,7 @@ How it hangs together::
     settings.Settings       images -> engine commands, model ids -> folders, slots, token lifetime, faults
     app                     the routes
     tokens                  service account key, signed assertions in, short-lived tokens out, 401 for all else
+    accounts                who may do what, acting as another account, quotas
     registry, resources     Model Garden deploy, endpoints, models
     deployments             waits for a machine, starts an engine, until it is healthy
     machines                slots (how many endpoints fit), turns (who may use the machine now)

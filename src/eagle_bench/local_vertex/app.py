@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from eagle_bench.local_vertex.accounts import Accounts
 from eagle_bench.local_vertex.buckets import Handler, bucket_routes
 from eagle_bench.local_vertex.deployments import Deployments
 from eagle_bench.local_vertex.faults import Fault, Faults
@@ -44,6 +45,7 @@ class LocalVertexApp:
         self.deployments = Deployments(settings, self.machine, self.faults)
         self.registry = Registry(self.deployments, self.operations, self.faults)
         self.jobs = Jobs(settings, job_environment)
+        self.accounts = Accounts(settings, tokens)
         self.gateway = Gateway(self.deployments.endpoints, self.machine, tokens, self.faults)
         self._settings = settings
 
@@ -67,10 +69,12 @@ class LocalVertexApp:
             api("POST", "/local/faults", self._order_fault),
             api("DELETE", "/local/faults", self._clear_faults),
             api("POST", "/local/tokens:revoke", self._revoke),
+            *self.accounts.routes(api),
             *bucket_routes(api, self.jobs.bucket_folder),
             api("GET", "/v1/projects/{project}/secrets/{secret}/versions/{number}:access", self._secret),
             Route(f"{PLACE}{endpoint}/chat/completions", self.gateway, methods=["POST"]),
             Route(f"{PLACE}{endpoint}/invoke/{{route:path}}", self.gateway, methods=["GET", "POST"]),
+            api("GET", "/v1/publishers/{publisher}/models/{model}", registry.get_publisher_model),
             api("POST", f"{PLACE}:deploy", registry.deploy),
             api("GET", f"{PLACE}/endpoints", registry.list_endpoints),
             api("POST", f"{PLACE}{endpoint}:undeployModel", registry.undeploy),

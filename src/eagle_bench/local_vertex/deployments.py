@@ -55,6 +55,11 @@ class Deployments:
         if engine.needs_model and self.settings.model_folder(model) is None:
             raise Refusal(404, f"Publisher Model {model} is not found on this machine.")
 
+    def knows(self, model: str) -> bool:
+        """Whether a model can be deployed here: its folder is known, or no engine wants one."""
+        needed = any(engine.needs_model for engine in self.settings.engines.values())
+        return not needed or self.settings.model_folder(model) is not None
+
     def make(self, place: str, request: dict[str, Any]) -> tuple[Endpoint, Model]:
         """The endpoint and the model of a deploy, without an engine yet."""
         endpoint_id, model_id = self._ids(request)

@@ -41,6 +41,12 @@ class Registry:
         self._operations.run(operation, self._deployments.deploy(operation, body, endpoint, model))
         return operation.as_json()
 
+    async def get_publisher_model(self, request: Request) -> dict[str, Any]:
+        publisher, model = request.path_params["publisher"], request.path_params["model"]
+        if not self._deployments.knows(f"{publisher}/{model}"):
+            raise Refusal(404, f"Publisher Model publishers/{publisher}/models/{model} is not found.")
+        return {"name": f"publishers/{publisher}/models/{model}", "versionId": "1", "launchStage": "GA"}
+
     async def list_endpoints(self, request: Request) -> dict[str, Any]:
         found = [endpoint.as_json() for endpoint in self._in(request, self._deployments.endpoints)]
         return listing("endpoints", found, dict(request.query_params))

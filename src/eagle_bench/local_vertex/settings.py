@@ -63,6 +63,22 @@ def vllm(python: Path, *, kv_cache_gb: int = 2) -> Engine:
     return Engine(command=(str(python), *server, *here), env=env)
 
 
+class Denied(Part):
+    """A permission that an account (all of them, when None) doesn't have on resources of a name or pattern."""
+
+    permission: str
+    resource: str = "*"
+    account: str | None = None
+
+
+class Quota(Part):
+    """A quota's limit (-1: none), and how much is in use. Without a region it holds in several."""
+
+    limit: int = Field(ge=-1)
+    used: int = Field(0, ge=0)
+    region: str | None = None
+
+
 class Settings(Part):
     """Everything a server of Local Vertex is started with.
 
@@ -79,6 +95,9 @@ class Settings(Part):
     secrets: dict[str, Path] = Field(default_factory=dict, description="Secret Manager's names -> files")
     token_lifetime_s: float = Field(3600.0, gt=0)
     stop_grace_s: float = Field(10.0, ge=0, description="between TERM and KILL")
+    denied: tuple[Denied, ...] = Field((), description="what isn't allowed; all else is")
+    absent: tuple[str, ...] = Field((), description="names or patterns of buckets, accounts, secrets that aren't there")
+    quotas: dict[str, Quota] = Field(default_factory=dict, description="by quota id; others have no limit")
     project_id: str = "local-project"
     project_number: int = 100000000001
     docker: tuple[str, ...] = Field((), description="runs tasks in their images: `docker`; without it, as processes")

@@ -25,6 +25,7 @@ class Tokens:
         self.lifetime_s = lifetime_s
         self._token_uri = token_uri
         self._expiry: dict[str, float] = {}
+        self._account: dict[str, str] = {}
         self._revoked_before = 0.0
         key = _read_or_make_key(key_file, project=project, token_uri=token_uri)
         self._email = key["client_email"]
@@ -41,11 +42,21 @@ class Tokens:
         claims = self._claims(form.get("assertion", ""))
         if claims is None or claims.get("aud") not in {self._token_uri, GOOGLE_AUDIENCE}:
             raise Refusal(400, "invalid_grant: Invalid JWT Signature or audience.")
+        token = self.issue(self._email, self.lifetime_s)
+        return {"access_token": token, "expires_in": int(self.lifetime_s), "token_type": "Bearer"}
+
+    def issue(self, account: str, lifetime_s: float) -> str:
+        """A new access token of an account."""
         now = time.time()
         self._expiry = {token: end for token, end in self._expiry.items() if end > now}
+        self._account = {token: owner for token, owner in self._account.items() if token in self._expiry}
         token = "local." + secrets.token_urlsafe(32)
-        self._expiry[token] = now + self.lifetime_s
-        return {"access_token": token, "expires_in": int(self.lifetime_s), "token_type": "Bearer"}
+        self._expiry[token], self._account[token] = now + lifetime_s, account
+        return token
+
+    def account_of(self, authorization: str | None) -> str:
+        """The account whose token (or assertion: this server's own) a request carries."""
+        return self._account.get((authorization or "").partition(" ")[2], self._email)
 
     def revoke_all(self) -> None:
         """No token given out so far works any longer."""

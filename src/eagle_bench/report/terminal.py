@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -10,9 +12,12 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain_line
 from eagle_bench.report import tables
 from eagle_bench.report.markdown import grouped
+from eagle_bench.run_plan import Check
+from eagle_bench.units import conjunction, count
 
 _WIDE = 125
 _STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow", "invalid": "magenta"}
+_CHECKED = {"ok": "green", "refused": "bold red", "not checked": "yellow"}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -44,7 +49,7 @@ def print_table(table: tables.Table, console: Console) -> None:
         title=Text(plain_line(table.caption), style="bold"), title_justify="left", header_style="bold", show_edge=False
     )
     for column, head in enumerate(table.heads):
-        rich.add_column(Text(plain_line(head)), justify="right" if column in table.numeric else "left")
+        rich.add_column(Text(plain_line(head)), justify="right" if column in table.numeric else "left", overflow="fold")
     last = None
     for row in table.rows:
         if last is not None and row[0] != last:
@@ -53,3 +58,23 @@ def print_table(table: tables.Table, console: Console) -> None:
         rich.add_row(*(Text(plain_line(cell), style=_STYLES.get(cell, "")) for cell in row))
     console.print(rich)
     console.print()
+
+
+def print_checks(checks: Sequence[Check], console: Console) -> None:
+    """What was checked before a run, one line or more each, and what all of it means."""
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    for overflow in ("ignore", "ignore", "fold"):
+        grid.add_column(overflow=overflow, no_wrap=overflow == "ignore")
+    for check in checks:
+        hint = f" {check.hint}" if check.hint and check.status != "ok" else ""
+        status = Text(check.status, style=_CHECKED[check.status])
+        grid.add_row(status, Text(check.name, style="bold"), Text(plain_line(check.text + hint)))
+    console.print(grid)
+    refused = [check.name for check in checks if check.status == "refused"]
+    opened = sum(check.status == "not checked" for check in checks)
+    also = f" {count(opened, 'thing')} could not be checked." if opened else ""
+    console.print()
+    if refused:
+        console.print(Text(f"It may not run: {conjunction(refused)} refused.{also}", style="bold red"))
+    else:
+        console.print(Text(f"It may run.{also}", style="bold yellow" if opened else "bold green"))

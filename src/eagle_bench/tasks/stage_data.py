@@ -74,15 +74,25 @@ def preflight(settings: config.Config, *, on_this_machine: bool = True) -> None:
     sources.check_dataset(load.dataset, token)
     if settings.tokenizer:
         sources.check_tokenizer(settings.tokenizer, token)
+    count_prompts(settings)
+
+
+def count_prompts(settings: config.Config) -> Manifest | None:
+    """Stage the prompts for nothing but their number, without length limits; None where they'd have to be fetched.
+
+    Raises:
+        InputError: there are too few.
+    """
+    load = settings.workload
     path = Path(load.dataset).expanduser()
     if load.dataset == BUILTIN or shape_of(load.dataset):
         source = None
     elif path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES:
         source = path
     else:
-        return
+        return None
     with tempfile.TemporaryDirectory() as scratch:
-        _stage(load, settings.concurrency, settings.repeats, source, None, Path(scratch))
+        return _stage(load, settings.concurrency, settings.repeats, source, None, Path(scratch))
 
 
 def _stage(

@@ -1,0 +1,90 @@
+"""`eagle-bench plan`: what a run will make, take and cost, and whether it may run. Nothing is made."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eagle_bench import config_file
+
+if TYPE_CHECKING:
+    from eagle_bench.estimate import Assumptions
+    from eagle_bench.run_plan import RunPlan
+
+REFUSED = 2
+
+
+class Between(click.ParamType):  # type: ignore[type-arg]
+    """LOW-HIGH or one number, as a pair."""
+
+    name = "low-high"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, float]:
+        if isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?", str(value))
+        low, high = (float(found[1]), float(found[2] or found[1])) if found else (1.0, 0.0)
+        if low > high:
+            self.fail(f"{str(value)[:30]!r} is no range: it must be LOW-HIGH or one number, such as 8-12.", param, ctx)
+        return low, high
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option(
+    "--allow-difference",
+    "allowed",
+    multiple=True,
+    metavar="KEY",
+    help="A setting in which variants may differ, beside the config's own `allow_difference`; may be repeated.",
+)
+@click.option("--ms-per-token", type=Between(), help="Time per output token to reckon with, such as 8-12.")
+@click.option("--answer-tokens", type=Between(), help="Tokens of an answer to reckon with, such as 200-300.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+def command(
+    config: Path,
+    allowed: tuple[str, ...],
+    ms_per_token: tuple[float, float] | None,
+    answer_tokens: tuple[float, float] | None,
+    as_json: bool,
+) -> int:
+    """Show what a run of CONFIG will make, how long it takes and what it costs, and check whether it may run.
+
+    Nothing is made. Exit status: 0 it may run, 2 something is refused.
+    """
+    from eagle_bench import planning
+    from eagle_bench.run_plan import run_plan
+
+    given = config_file.load(config)
+    given = given.model_copy(update={"allow_difference": (*given.allow_difference, *allowed)})
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens), tuple(planning.checks(given)))
+    if as_json:
+        click.echo(plan.model_dump_json(indent=1))
+    else:
+        _print(plan)
+    return 0 if plan.may_run else REFUSED
+
+
+def _assumptions(ms_per_token: tuple[float, float] | None, answer_tokens: tuple[float, float] | None) -> Assumptions:
+    from eagle_bench.estimate import Assumptions, Range
+
+    found = {"ms_per_token": ms_per_token, "tokens_per_answer": answer_tokens}
+    return Assumptions(**{key: Range(low=pair[0], high=pair[1]) for key, pair in found.items() if pair})
+
+
+def _print(plan: RunPlan) -> None:
+    from rich.console import Console
+
+    from eagle_bench.plain_text import plain_line
+    from eagle_bench.report.plan_tables import assumptions, endpoints, totals
+    from eagle_bench.report.terminal import print_checks, print_table
+
+    console = Console()
+    print_table(endpoints(plan), console)
+    for line in (*totals(plan), *assumptions(plan)):
+        console.print(plain_line(line), highlight=False, markup=False)
+    console.print()
+    print_checks(plan.checks, console)

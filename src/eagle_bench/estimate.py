@@ -1,0 +1,113 @@
+"""How long a run takes and what it costs, before it: a range, from assumptions that are said. Pure arithmetic.
+
+Nothing here is measured. A request takes its first token and then one step a token; `concurrency` of them run side by
+side, so a cell takes requests × time ÷ concurrency. Endpoints are paid from deploy to teardown.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from eagle_bench.config import Config, Workload
+from eagle_bench.results import Record
+from eagle_bench.workload.needs import needs
+
+FEWEST_ROUNDS = 3  # an early stop never comes before the third round
+
+
+class Range(Record):
+    """What something lies between."""
+
+    low: float = Field(ge=0)
+    high: float = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Range:
+        if self.low > self.high:
+            raise ValueError(f"begins above its end: {self.low:g} and {self.high:g}")
+        return self
+
+    def __add__(self, other: Range) -> Range:
+        return Range(low=self.low + other.low, high=self.high + other.high)
+
+    def __mul__(self, factor: float) -> Range:
+        return Range(low=self.low * factor, high=self.high * factor)
+
+
+class Assumptions(Record):
+    """What the estimate takes for granted. `tokens_per_answer` None: a quarter of the longest answer up to all of it."""
+
+    ms_per_token: Range = Range(low=5, high=20)
+    first_token_ms: Range = Range(low=50, high=1000)
+    tokens_per_answer: Range | None = None
+    deploy_min: Range = Range(low=10, high=30)
+    teardown_min: Range = Range(low=2, high=10)
+    task_start_min: Range = Range(low=0.5, high=3)
+    staging_min: Range = Range(low=1, high=10)
+
+    def answer(self, workload: Workload) -> Range:
+        """Tokens of one answer."""
+        longest = float(workload.max_output_tokens)
+        if workload.ignore_eos:
+            return Range(low=longest, high=longest)
+        if self.tokens_per_answer is None:
+            return Range(low=longest / 4, high=longest)
+        found = self.tokens_per_answer
+        return Range(low=min(found.low, longest), high=min(found.high, longest))
+
+
+class Estimate(Record):
+    """Of one endpoint, and of the whole run. Money is None where no price is known."""
+
+    sweep_h: Range = Field(description="an endpoint's requests, all levels")
+    endpoint_h: Range = Field(description="from deploy to teardown; what is paid for")
+    run_h: Range = Field(description="the whole job, its variants side by side")
+    endpoint_cost: Range | None = Field(description="dollars")
+    run_cost: Range | None = Field(description="dollars, of all endpoints that are deployed")
+    requests: int = Field(description="an endpoint's requests without warm-up, if no cell ends early")
+
+
+def estimate(config: Config, assumed: Assumptions) -> Estimate:
+    """What a run of this config takes.
+
+    Raises:
+        InputError: a level has fewer requests than rounds.
+    """
+    deployed = sum(variant.deployed for variant in config.variants)
+    tasks = len(config.concurrency) + 2  # the levels, the smoke test, the teardown
+    around_min = assumed.task_start_min * tasks
+    if deployed:
+        around_min += assumed.deploy_min + assumed.teardown_min
+    sweep_h = _sweep_h(config, assumed)
+    endpoint_h = sweep_h + around_min * (1 / 60)
+    run_h = endpoint_h + (assumed.staging_min + assumed.task_start_min * 3) * (1 / 60)
+    price = config.price_per_hour
+    return Estimate(
+        sweep_h=sweep_h,
+        endpoint_h=endpoint_h,
+        run_h=run_h,
+        endpoint_cost=endpoint_h * price if price is not None and deployed else None,
+        run_cost=endpoint_h * (price * deployed) if price is not None and deployed else None,
+        requests=sum(config.workload.requests_at(level) for level in config.concurrency),
+    )
+
+
+def prompts_needed(config: Config) -> int:
+    """Prompts that a run uses, none twice: of all levels, rounds and warm-ups."""
+    return sum(need.requests for need in needs(config.concurrency, config.repeats, config.workload.requests_at))
+
+
+def _sweep_h(config: Config, assumed: Assumptions) -> Range:
+    answer = assumed.answer(config.workload)
+    request_ms = Range(
+        low=assumed.first_token_ms.low + answer.low * assumed.ms_per_token.low,
+        high=assumed.first_token_ms.high + answer.high * assumed.ms_per_token.high,
+    )
+    low = high = 0.0
+    for need in needs(config.concurrency, config.repeats, config.workload.requests_at):
+        share = need.requests / need.concurrency
+        early = config.workload.precision is not None and need.round >= FEWEST_ROUNDS
+        low += 0.0 if early else share
+        high += share
+    hour_ms = 3_600_000.0
+    return Range(low=low * request_ms.low / hour_ms, high=high * request_ms.high / hour_ms)
