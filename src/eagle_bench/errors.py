@@ -57,7 +57,7 @@ class ServiceError(EagleBenchError):
     Args:
         message: what was asked of which system, and what it answered.
         kind: a stable word for the cause: "authentication", "permission", "quota", "not-found",
-            "image", "eula", "gated-model", "timeout", "cancelled", "unavailable", "other".
+            "image", "eula", "gated-model", "region", "timeout", "cancelled", "unavailable", "other".
         hint: what to do about it.
     """
 

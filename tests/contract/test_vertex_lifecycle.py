@@ -46,11 +46,16 @@ def test_a_variant_is_deployed_labelled_and_torn_down(server):
 @pytest.mark.parametrize(
     ("fault", "kind", "hint"),
     [
-        ("deploy-quota", "quota", "quota"),
-        ("deploy-permission", "permission", "roles/aiplatform.user"),
-        ("deploy-eula", "eula", "accept_eula"),
-        ("deploy-gated-model", "gated-model", "hf_token_secret"),
-        ("deploy-image", "image", "serving.image"),
+        ("deploy-quota", "quota", "Ask for more of CustomModelServingH100GPUsPerProjectPerRegion in us-central1"),
+        (
+            "deploy-permission",
+            "permission",
+            "roles/aiplatform.user on projects/p (it lacks aiplatform.endpoints.create)",
+        ),
+        ("deploy-eula", "eula", "`serving.accept_eula: true`"),
+        ("deploy-gated-model", "gated-model", "https://huggingface.co/owner/name"),
+        ("deploy-region", "region", "`location` is us-central1"),
+        ("deploy-image", "image", "that tiny is there"),
     ],
 )
 def test_refusals_are_told_apart_and_say_what_to_do(order, fault, kind, hint):

@@ -36,6 +36,10 @@ def test_a_place_from_a_resource_name():
     [
         (exceptions.TooManyRequests("Quota exceeded for CustomModelServingH100GPUs"), "quota"),
         (exceptions.ResourceExhausted("insufficient capacity in the region"), "quota"),
+        (exceptions.BadRequest("Machine type a3-highgpu-8g is not supported in europe-west9"), "region"),
+        (exceptions.BadRequest("Please provide a valid Hugging Face access token"), "gated-model"),
+        (exceptions.Forbidden("The EULA of the model is not accepted"), "eula"),
+        (exceptions.TooManyRequests("quota metrics exceed limits: the region is not supported"), "quota"),
         (exceptions.BadRequest("The EULA of the model has to be accepted"), "eula"),
         (exceptions.FailedPrecondition("Failed to pull the container image x: manifest unknown"), "image"),
         (exceptions.Forbidden("Access to this gated model is restricted"), "gated-model"),

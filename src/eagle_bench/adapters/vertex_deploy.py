@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from eagle_bench.adapters.deploy_advice import advised
 from eagle_bench.adapters.vertex_address import Address, Place, address
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_names import endpoint_id, labels
@@ -28,6 +29,7 @@ class Deployed:
     model: str
 
 
+@advised
 def deploy(
     place: Place,
     run_id: str,

@@ -19,6 +19,7 @@ HINTS = {
     "`hf_token_secret`.",
     "image": "Check `serving.image`: that it exists, and that Vertex AI's service agent may read it "
     "(roles/artifactregistry.reader).",
+    "region": "Take a region that has the machine: `location` names it.",
     "not-found": "Check the name and the region.",
     "timeout": "Nothing is wrong for sure: look at the endpoint's logs, or allow more time.",
     "unavailable": "This often passes: try again in a few minutes.",
@@ -36,6 +37,11 @@ MESSAGES = (
     ("gated-model", r"gated|hugging ?face .*(access|token|denied|401|403)"),
     ("eula", r"\beula\b|licen[cs]e agreement"),
     ("quota", r"quota|resource.?exhausted|out of (capacity|resources)|insufficient capacity|stockout"),
+    (
+        "region",
+        r"(machine|accelerator|location|region)\b.{0,80}\b(not|un)\s?(supported|available|offered)|"
+        r"unsupported (machine|accelerator|location|region)",
+    ),
     ("image", r"container image|pull.{0,40}image|image.{0,60}(not found|does not exist|denied)|manifest unknown"),
 )
 

@@ -199,6 +199,8 @@ class Deployments:
             )
         if fault := self.faults.strike("deploy-gated-model", name):
             raise Refusal(403, f"Access to the gated Hugging Face model is denied ({fault.message}).")
+        if fault := self.faults.strike("deploy-region", name):
+            raise Refusal(400, f"Machine type is not supported in this region ({fault.message}).")
         if fault := self.faults.strike("deploy-image", name):
             raise Refusal(400, f"Failed to pull the container image: manifest unknown ({fault.message}).")
 

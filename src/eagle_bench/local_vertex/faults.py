@@ -13,6 +13,7 @@ Kind = Literal[
     "deploy-permission",  # …403 PERMISSION_DENIED
     "deploy-eula",  # …400 FAILED_PRECONDITION
     "deploy-gated-model",  # …403, the hub refuses the weights
+    "deploy-region",  # …400, the region has no such machine
     "deploy-image",  # …400, the serving image can't be pulled
     "operation-fails",  # the operation ends with an error
     "operation-hangs",  # …never ends
