@@ -103,6 +103,10 @@ class Serving(Section):
         if self.invoke_route and self.predict_route:
             fields = ("invoke_route", "predict_route")
             yield Contradiction(fields, "has both `invoke_route` and `predict_route`: Vertex AI takes one of them.")
+        if self.spot and self.reservation:
+            yield Contradiction(
+                ("spot", "reservation"), "has both `spot` and `reservation`: machines are one or the other."
+            )
 
     @field_validator("args")
     @classmethod

@@ -68,6 +68,20 @@ def test_refusals_are_told_apart_and_say_what_to_do(order, fault, kind, hint):
     assert vertex.leftovers(PLACE) == ()
 
 
+def test_long_answers_are_allowed(order):
+    from google.cloud import aiplatform_v1
+
+    client = aiplatform_v1.EndpointServiceClient(**vertex.address("us-central1").client_options())
+    made = deploy(request_timeout_s=1800)
+    assert client.get_endpoint(name=made.endpoint).client_connection_config.inference_timeout.seconds == 1800
+    assert vertex.teardown(PLACE, "run", "base").clean
+    order("api-status", match=":update", status=403)
+    lines = []
+    made = vertex.deploy(PLACE, "run", spec(request_timeout_s=1800), on_progress=lines.append)
+    assert client.get_endpoint(name=made.endpoint).client_connection_config.inference_timeout.seconds == 600
+    assert any("requests are cut after 600 s, not 1800 s" in line for line in lines)
+
+
 def test_a_crash_at_load_says_why_and_is_torn_down(server):
     with pytest.raises(ServiceError, match="vocabulary 32000 against 49152"):
         deploy("--crash")

@@ -34,7 +34,7 @@ def execute(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_line_is_one_that_these_tests_know():
     for line in lines():
-        assert re.match(rf"make \w+$|gcloud auth |{re.escape(COMMAND)} (submit|bench|compare) ", line), line
+        assert re.match(rf"make \w+$|gcloud auth |{re.escape(COMMAND)} (plan|submit|bench|compare) ", line), line
 
 
 def test_make_targets_are_there():
@@ -60,6 +60,18 @@ def test_submit_shows_its_request():
             done = execute(dry, ROOT)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["pipelineJob"]["pipelineSpec"]
+
+
+def test_plan_says_what_the_example_takes(monkeypatch, tmp_path):
+    """Without network and credentials nothing is refused: what can't be asked is said."""
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    (line,) = [line for line in lines() if " plan " in line]
+    done = execute(f"{line} --json", ROOT)
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert [one["accelerators"] for one in plan["endpoints"]] == ["8 × NVIDIA_H100_80GB"] * 2
+    assert {check["name"] for check in plan["checks"] if check["status"] == "ok"} == {"variants"}
 
 
 def test_two_servers_are_measured_and_compared(tmp_path):

@@ -12,6 +12,7 @@ from eagle_bench.components._image import IMAGES, USED_BY
 import golden_file
 from eagle_bench import __version__
 from eagle_bench.adapters.pipeline_template import compile_template, images_in, images_of, sha256_of
+from eagle_bench.adapters.template_version import read_template, unlike_package
 
 MEASURE_OR_ACT = {
     "deploy-endpoint",
@@ -186,3 +187,14 @@ def test_the_reference_of_the_components_says_what_the_compiler_says():
     from reference_pages import FOLDER, components
 
     golden_file.check("components.md", components.page(), folder=FOLDER)
+
+
+def test_a_template_of_another_version_is_told_by_its_parts(template):
+    given = read_template(template)
+    given["sdkVersion"] = "kfp-2.0.0"
+    for executor in given["deploymentSpec"]["executors"].values():
+        executor["container"]["image"] = "us-docker.pkg.dev/p/r/bench@sha256:0"
+    assert unlike_package(given) == ()
+    given["root"]["inputDefinitions"]["parameters"].pop("repeats")
+    given["deploymentSpec"]["executors"]["exec-compare"]["container"]["command"].append("x")
+    assert unlike_package(given) == ("compare's program", "the pipeline's parameters")

@@ -54,6 +54,10 @@ MISTAKES = {
         put("serving", "invoke_route", value=True),
         put("serving", "predict_route", value="/x"),
     ],
+    "`serving` has both `spot` and `reservation`": [
+        put("serving", "spot", value=True),
+        put("serving", "reservation", value="projects/p/zones/z/reservations/r"),
+    ],
     "give --tp twice": [put("variants", 1, "args", value=["--tp=4"])],
     "'baseline_2' is no variant beside the baseline. Did you mean `baseline-2`?": [
         lambda data: data["variants"].append({"id": "baseline-2"}),

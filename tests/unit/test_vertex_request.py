@@ -27,7 +27,6 @@ SERVING = Serving(
     startup_probe=Probe(path="/health", period_s=20, timeout_s=5, failure_threshold=90),
     health_probe=Probe(command=("true",)),
     deploy_timeout_s=5400,
-    spot=True,
     reservation="projects/my-project/zones/z/reservations/r",
     accept_eula=True,
 )
@@ -93,7 +92,6 @@ def test_a_whole_request():
                 },
                 "min_replica_count": 1,
                 "max_replica_count": 1,
-                "spot": True,
             }
         },
     }
@@ -116,6 +114,12 @@ def test_the_image_may_be_model_gardens_choice():
 def test_what_model_garden_would_drop_without_an_image_is_refused(field):
     with pytest.raises(InputError, match=rf"`serving.{next(iter(field))}` is given without `serving.image`"):
         request(serving=Serving(**field))
+
+
+def test_machines_may_be_spot():
+    resources = request(serving=Serving(image="i", spot=True)).deploy_config.dedicated_resources
+    assert resources.spot
+    assert not resources.machine_spec.reservation_affinity.values
 
 
 def test_the_endpoint_may_be_shared_and_all_routes_open():

@@ -1,0 +1,51 @@
+"""Whether a compiled template is of this package's version: it is held against what the package compiles now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from eagle_bench.adapters.pipeline_template import compile_template
+from eagle_bench.errors import InputError
+
+
+def read_template(path: Path) -> dict[str, Any]:
+    """A compiled pipeline's specification.
+
+    Raises:
+        InputError: there is no such file, or it is no compiled pipeline.
+    """
+    import yaml
+
+    try:
+        found = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))), None)
+    except FileNotFoundError:
+        raise InputError(f"--template {path}: there is no such file.") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        found = None
+    if not isinstance(found, dict) or "deploymentSpec" not in found:
+        raise InputError(f"{path}: not a pipeline template that can be used.")
+    return found
+
+
+def unlike_package(template: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts in which a template is not as this package compiles it; images and kfp's own version may differ."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "own.yaml"
+        compile_template(path)
+        own = dict(_parts(read_template(path)))
+    given = dict(_parts(template))
+    return tuple(sorted(name for name in own.keys() | given.keys() if own.get(name) != given.get(name)))
+
+
+def _parts(template: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Components, what they execute (without the image), and the pipeline's own parameters and steps."""
+    for name, component in template.get("components", {}).items():
+        yield name.removeprefix("comp-"), component
+    for name, executor in template.get("deploymentSpec", {}).get("executors", {}).items():
+        container = {key: value for key, value in executor.get("container", {}).items() if key != "image"}
+        yield f"{name.removeprefix('exec-')}'s program", {**executor, "container": container}
+    yield "the pipeline's parameters", template.get("root", {}).get("inputDefinitions")
+    yield "the pipeline's steps", template.get("root", {}).get("dag")
