@@ -25,6 +25,7 @@ WarningCode = Literal[
     "all_failed",
     "failures",
     "unequal_settings",
+    "allowed_difference",
     "server_model",
     "prompts_reused",
     "different_prompts",
@@ -57,7 +58,14 @@ WARNINGS: dict[WarningCode, Meaning] = {
     "failures": Meaning(
         "requests failed; failures are often the long ones, so what is left looks fast", "read the server's log"
     ),
-    "unequal_settings": Meaning("the variants differ in more than speculation", "make them equal"),
+    "unequal_settings": Meaning(
+        "the variants differ in more than speculation",
+        "make them equal, or say that it is meant with `allow_difference`",
+    ),
+    "allowed_difference": Meaning(
+        "the variants differ in more than speculation, and the config's `allow_difference` allows it",
+        "read the speed-up as that of both",
+    ),
     "server_model": Meaning(
         "the servers name different models; deployments name freely, so it is only said",
         "make sure that both are the same model",
@@ -169,6 +177,7 @@ FAILURES: dict[str, str] = {
     "permission": "the account may not do this",
     "quota": "a quota is used up, or no machine is free",
     "not-found": "the name or the region is wrong",
+    "region": "the region has no such machine",
     "image": "the serving image can't be pulled",
     "eula": "the model's licence is not accepted",
     "gated-model": "the model's conditions are not accepted by the token's account",

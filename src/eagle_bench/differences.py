@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from pydantic import Field
+
 from eagle_bench.config import Config, Serving
 from eagle_bench.errors import InputError
 from eagle_bench.results import Record
@@ -37,10 +39,10 @@ LONGEST_SHOWN = 60
 class Difference(Record):
     """One setting in which a variant is not as the baseline; None where it isn't set."""
 
-    key: str
-    baseline: str | None
-    variant: str | None
-    allowed: bool = False
+    key: str = Field(description="flag of an argument, `env.NAME`, or a field of `serving`")
+    baseline: str | None = Field(description="as the baseline has it")
+    variant: str | None = Field(description="as the variant has it")
+    allowed: bool = Field(False, description="the config's `allow_difference` names it")
 
     def __str__(self) -> str:
         return f"{self.key} ({_shown(self.baseline)} and {_shown(self.variant)})"

@@ -18,8 +18,8 @@ FEWEST_ROUNDS = 3  # an early stop never comes before the third round
 class Range(Record):
     """What something lies between."""
 
-    low: float = Field(ge=0)
-    high: float = Field(ge=0)
+    low: float = Field(ge=0, description="at least")
+    high: float = Field(ge=0, description="at most")
 
     @model_validator(mode="after")
     def _ordered(self) -> Range:
@@ -35,15 +35,17 @@ class Range(Record):
 
 
 class Assumptions(Record):
-    """What the estimate takes for granted. `tokens_per_answer` None: a quarter of the longest answer up to all of it."""
+    """What the estimate takes for granted; none of it was measured."""
 
-    ms_per_token: Range = Range(low=5, high=20)
-    first_token_ms: Range = Range(low=50, high=1000)
-    tokens_per_answer: Range | None = None
-    deploy_min: Range = Range(low=10, high=30)
-    teardown_min: Range = Range(low=2, high=10)
-    task_start_min: Range = Range(low=0.5, high=3)
-    staging_min: Range = Range(low=1, high=10)
+    ms_per_token: Range = Field(Range(low=5, high=20), description="time per output token of a request, in ms")
+    first_token_ms: Range = Field(Range(low=50, high=1000), description="time to a request's first token")
+    tokens_per_answer: Range | None = Field(
+        None, description="output tokens of a request; null for a quarter of `max_output_tokens` up to all of it"
+    )
+    deploy_min: Range = Field(Range(low=10, high=30), description="minutes until a variant serves")
+    teardown_min: Range = Field(Range(low=2, high=10), description="minutes until its machines are given back")
+    task_start_min: Range = Field(Range(low=0.5, high=3), description="minutes until a task of the pipeline works")
+    staging_min: Range = Field(Range(low=1, high=10), description="minutes to fetch and stage the prompts")
 
     def answer(self, workload: Workload) -> Range:
         """Tokens of one answer."""

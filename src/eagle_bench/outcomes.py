@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from eagle_bench.comparison import Comparison, Decision, LevelComparison, Warning
 from eagle_bench.regression import Regression
 from eagle_bench.results import Record
+from eagle_bench.run_plan import RunPlan
 
 
 class Answer(Record):
@@ -111,6 +112,7 @@ class CleanupOutcome(Record):
 
 PRINTED: dict[str, type[BaseModel]] = {
     "run": RunOutcome,
+    "plan": RunPlan,
     "compare": CompareOutcome,
     "submit": SubmitOutcome,
     "cleanup": CleanupOutcome,

@@ -16,40 +16,40 @@ Status = Literal["ok", "refused", "not checked"]
 
 
 class Check(Record):
-    """One thing that was looked at. `name` is stable; `hint` says what to do."""
+    """One thing that was looked at."""
 
-    name: str
-    status: Status
-    text: str
-    hint: str | None = None
+    name: str = Field(description="what was looked at: a stable word")
+    status: Status = Field(description="`not checked`: it could not be asked, and the text says why")
+    text: str = Field(description="what was found")
+    hint: str | None = Field(None, description="what to do about it")
 
 
 class PlannedEndpoint(Record):
-    """One variant: what serves it, on what, how long it is needed and what that costs. None: not known."""
+    """One variant: what serves it, on what, how long it is needed and what that costs."""
 
-    variant: str
-    kind: Literal["deployed", "endpoint", "url"]
+    variant: str = Field(description="id of the variant")
+    kind: Literal["deployed", "endpoint", "url"] = Field(description="what the run makes, or what runs already")
     what: str = Field(description="model, endpoint or address")
-    machine: str | None = None
-    accelerators: str | None = None
-    image: str | None = None
-    price_per_hour: float | None = None
-    hours: Range
-    cost: Range | None = Field(None, description="dollars")
+    machine: str | None = Field(None, description="machine type; null for what runs already")
+    accelerators: str | None = Field(None, description="how many of which; null where none is named")
+    image: str | None = Field(None, description="serving image; null for Model Garden's own choice")
+    price_per_hour: float | None = Field(None, description="dollars; null where the config gives none")
+    hours: Range = Field(description="how long it is needed: from deploy to teardown where it is deployed")
+    cost: Range | None = Field(None, description="dollars; null where it is not known or not ours to pay")
 
 
 class RunPlan(Record):
-    """The whole of it."""
+    """What a run will make, take and cost, and what was checked of it."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    project: str
-    location: str
-    endpoints: tuple[PlannedEndpoint, ...]
-    levels: tuple[int, ...]
-    prompts_needed: int
-    estimate: Estimate
-    assumptions: Assumptions
-    checks: tuple[Check, ...]
+    schema_version: Literal[1] = Field(SCHEMA_VERSION, description="version of this form")
+    project: str = Field(description="the config's project")
+    location: str = Field(description="the config's region")
+    endpoints: tuple[PlannedEndpoint, ...] = Field(description="each variant, the baseline first")
+    levels: tuple[int, ...] = Field(description="concurrency levels, rising")
+    prompts_needed: int = Field(description="prompts that the run uses, none twice, warm-ups included")
+    estimate: Estimate = Field(description="how long, and for how much")
+    assumptions: Assumptions = Field(description="what the estimate rests on")
+    checks: tuple[Check, ...] = Field(description="everything that was looked at")
     may_run: bool = Field(description="nothing is refused; what could not be checked may still fail")
 
 

@@ -26,7 +26,8 @@ def deploy(*args, run="run", **changes):
     return vertex.deploy(PLACE, run, spec(*args, **changes))
 
 
-def test_a_variant_is_deployed_labelled_and_torn_down(server):
+def test_a_variant_is_deployed_labelled_and_torn_down(order):
+    order("slow-start", seconds=1)  # so that there is progress to tell of
     operations, lines = [], []
     made = vertex.deploy(PLACE, "run", spec(), on_operation=operations.append, on_progress=lines.append)
     name = vertex.endpoint_id("run", "base")

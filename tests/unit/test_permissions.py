@@ -36,7 +36,7 @@ ROLES = {
 def test_the_page_shows_the_list():
     text = PAGE.read_text(encoding="utf-8")
     assert MARK in text
-    golden_file.check("../../docs/permissions.md", text.partition(MARK)[0] + MARK + "\n" + table())
+    golden_file.check(PAGE.name, text.partition(MARK)[0] + MARK + "\n" + table(), folder=PAGE.parent)
 
 
 @pytest.mark.parametrize("need", NEEDS, ids=lambda need: f"{need.holder}-{need.role}")
