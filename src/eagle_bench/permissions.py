@@ -11,7 +11,8 @@ Resource = Literal["project", "bucket", "service account", "secret", "image repo
 HOLDERS: dict[Holder, str] = {
     "caller": "who runs `eagle-bench` (you, or a build's account)",
     "job": "the config's `service_account`, as which the pipeline's tasks run",
-    "service agent": "Vertex AI itself: service-PROJECT_NUMBER@gcp-sa-aiplatform.iam.gserviceaccount.com",
+    "service agent": "Vertex AI itself: service-PROJECT_NUMBER@gcp-sa-aiplatform.iam.gserviceaccount.com, and for the "
+    "components' images service-PROJECT_NUMBER@gcp-sa-aiplatform-cc.iam.gserviceaccount.com",
 }
 VERTEX_USER = "roles/aiplatform.user"
 
@@ -101,6 +102,14 @@ NEEDS: tuple[Need, ...] = (
     ),
     Need(
         "caller",
+        "image repository",
+        ("artifactregistry.repositories.downloadArtifacts",),
+        "roles/artifactregistry.reader",
+        "look for images, and take templates from there",
+        optional=True,
+    ),
+    Need(
+        "caller",
         "project",
         ("aiplatform.schedules.create",),
         VERTEX_USER,
@@ -131,13 +140,20 @@ NEEDS: tuple[Need, ...] = (
         VERTEX_USER,
         "give everything back",
     ),
-    Need("job", "project", ("logging.logEntries.create",), "roles/logging.logWriter", "keep the tasks' logs"),
     Need(
         "job",
         "bucket",
         ("storage.objects.create", "storage.objects.get", "storage.objects.list", "storage.objects.delete"),
         "roles/storage.objectUser",
         "write results and pass them from task to task",
+    ),
+    Need("job", "bucket", ("storage.buckets.get",), "roles/storage.legacyBucketReader", "look the bucket up"),
+    Need(
+        "job",
+        "image repository",
+        ("artifactregistry.repositories.downloadArtifacts",),
+        "roles/artifactregistry.reader",
+        "run in the components' images",
     ),
     Need(
         "job",

@@ -12,6 +12,7 @@ from eagle_bench.config import Config
 from eagle_bench.differences import Difference, differences, how_to_allow, speculation
 from eagle_bench.errors import ServiceError
 from eagle_bench.estimate import prompts_needed
+from eagle_bench.planned_images import image_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
 from eagle_bench.variants import VariantSpec, resolve
@@ -20,8 +21,16 @@ from eagle_bench.workload.slices import BUILTIN
 HUB_SAYS_NO = NOT_THERE | {"gated-model", "authentication", "permission"}
 
 
-def checks(config: Config) -> Iterator[Check]:
-    """Every check of a plan, in the order in which a reader should see them."""
+def checks(config: Config, *, template: str | None = None, images: Sequence[str] = ()) -> Iterator[Check]:
+    """Every check of a plan, in the order in which a reader should see them.
+
+    Args:
+        template: as `submit --template` takes it; what this package compiles when absent.
+        images: as `submit --image` takes them.
+
+    Raises:
+        InputError: the images are not named as `--image` takes them.
+    """
     yield answered("variants", lambda: _variants(config))
     token, why_not = _hub_token(config)
     yield answered("data", lambda: _data(config, token), _refusing(config.workload.dataset))
@@ -30,6 +39,7 @@ def checks(config: Config) -> Iterator[Check]:
     if config.model and "@" not in config.model and _deploys(config):
         yield _unless_without(why_not, answered("model", lambda: _hub_model(config, token), HUB_SAYS_NO))
     yield from cloud_checks(config)
+    yield from image_checks(config, template=template, images=images)
 
 
 def _variants(config: Config) -> Check | str:

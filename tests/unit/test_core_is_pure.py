@@ -20,6 +20,7 @@ IMPURE_FILES = {
     "notebook.py",
     "gathering.py",
     "planning.py",
+    "planned_images.py",
     "cloud_checks.py",
     "progress.py",
     "__init__.py",

@@ -10,7 +10,8 @@ import pytest
 import golden_file
 from eagle_bench.permissions import HOLDERS, NEEDS, needed, roles_with, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "permissions.md"
 MARK = "<!-- From here on made from the code: `make golden` writes it. -->\n"
 
 # What the predefined roles hold of it, as Google publishes them (IAM roles and permissions index, 2026-08).
@@ -26,7 +27,6 @@ ROLES = {
     "roles/secretmanager.secretAccessor": r"secretmanager\.versions\.access",
     "roles/cloudquotas.viewer": r"cloudquotas\.quotas\.get",
     "roles/monitoring.viewer": r"monitoring\.timeSeries\.list",
-    "roles/logging.logWriter": r"logging\.logEntries\.(create|route)",
     "roles/artifactregistry.reader": r"artifactregistry\.repositories\.(downloadArtifacts|get|list)",
     "roles/compute.viewer": r"compute\.reservations\.(get|list)",
 }
@@ -45,6 +45,23 @@ def test_each_role_brings_its_permissions(need):
         assert re.fullmatch(ROLES[need.role], permission), f"{need.role} has no {permission}"
 
 
+# Where the job's account is made and given its roles, and how its name is written there.
+SET_UPS = {
+    "docs/vertex-ai.md": r"--member=serviceAccount:\$RUN --role=(\S+)",
+    "docs/cloud-build.md": r"--member=\$\(at eagle-bench-run\) --role=(\S+)",
+    "examples/terraform/main.tf": r'role\s*= "([^"]+)"\s+member\s*= google_service_account\.run\.member',
+}
+
+
+@pytest.mark.parametrize("name", SET_UPS)
+def test_what_sets_the_job_up_grants_what_the_list_says_and_no_more(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    granted = set(re.findall(SET_UPS[name], text))
+    for block in re.findall(r"for_each = toset\(\[([^\]]*)\]\)[^}]*service_account\.run\.member", text):
+        granted |= set(re.findall(r'"([^"]+)"', block))
+    assert granted == {need.role for need in NEEDS if need.holder == "job"}
+
+
 def test_no_role_is_of_owners_editors_or_admins():
     assert not [need.role for need in NEEDS if re.search(r"owner|editor|admin", need.role, re.IGNORECASE)]
 
@@ -54,8 +71,8 @@ def test_asking_the_list():
     assert "cloudquotas.quotas.get" in needed("caller", "project", optional=True)
     assert not set(needed("caller", "project")) & set(needed("caller", "project", optional=True))
     assert roles_with(["storage.objects.create"], "job") == ("roles/storage.objectUser",)
-    assert roles_with(["aiplatform.endpoints.deploy", "logging.logEntries.create"]) == (
+    assert roles_with(["aiplatform.endpoints.deploy", "secretmanager.versions.access"], "job") == (
         "roles/aiplatform.user",
-        "roles/logging.logWriter",
+        "roles/secretmanager.secretAccessor",
     )
     assert {need.holder for need in NEEDS} == set(HOLDERS)

@@ -7,7 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from eagle_bench.adapters.artifact_registry import reading_template
 from eagle_bench.adapters.pipeline_template import compile_template
+from eagle_bench.adapters.vertex_address import credentials
 from eagle_bench.errors import InputError
 
 
@@ -25,8 +27,30 @@ def read_template(path: Path) -> dict[str, Any]:
         raise InputError(f"--template {path}: there is no such file.") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         found = None
+    return _specification(found, str(path))
+
+
+def fetch_template(address: str) -> dict[str, Any]:
+    """A compiled pipeline's specification, from its https:// address in Artifact Registry.
+
+    Raises:
+        InputError: it is no such address, or there is no compiled pipeline.
+        ServiceError: it is not there, or may not be read.
+    """
+    import yaml
+    from google.cloud.aiplatform.utils import yaml_utils
+
+    with reading_template(address):
+        try:
+            found = yaml_utils.load_yaml(address, credentials=credentials())
+        except (ValueError, yaml.YAMLError):
+            found = None
+    return _specification(found, address)
+
+
+def _specification(found: Any, name: str) -> dict[str, Any]:
     if not isinstance(found, dict) or "deploymentSpec" not in found:
-        raise InputError(f"{path}: not a pipeline template that can be used.")
+        raise InputError(f"{name}: not a pipeline template that can be used.")
     return found
 
 

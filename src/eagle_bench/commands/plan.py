@@ -41,12 +41,22 @@ class Between(click.ParamType):  # type: ignore[type-arg]
     metavar="KEY",
     help="A setting in which variants may differ, beside the config's own `allow_difference`; may be repeated.",
 )
+@click.option("--template", help="Compiled pipeline that is to be submitted: a file, or its https:// address.")
+@click.option(
+    "--image",
+    "images",
+    multiple=True,
+    metavar="[NAME=]ADDRESS",
+    help="Address of an image that the components are to run in, as for `submit`.",
+)
 @click.option("--ms-per-token", type=Between(), help="Time per output token to reckon with, such as 8-12.")
 @click.option("--answer-tokens", type=Between(), help="Tokens of an answer to reckon with, such as 200-300.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def command(
     config: Path,
     allowed: tuple[str, ...],
+    template: str | None,
+    images: tuple[str, ...],
     ms_per_token: tuple[float, float] | None,
     answer_tokens: tuple[float, float] | None,
     as_json: bool,
@@ -55,12 +65,15 @@ def command(
 
     Nothing is made. Exit status: 0 it may run, 2 something is refused.
     """
+    if template and images:
+        raise click.UsageError("--image goes into a template that is compiled: leave out --template.")
     from eagle_bench import planning
     from eagle_bench.run_plan import run_plan
 
     given = config_file.load(config)
     given = given.model_copy(update={"allow_difference": (*given.allow_difference, *allowed)})
-    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens), tuple(planning.checks(given)))
+    checks = tuple(planning.checks(given, template=template, images=images))
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens), checks)
     if as_json:
         click.echo(plan.model_dump_json(indent=1))
     else:
