@@ -23,9 +23,6 @@ def image_checks(config: Config, *, template: str | None, images: Sequence[str])
     Args:
         template: a compiled file, or its https:// address in Artifact Registry; None where it is compiled when submitted.
         images: as `--image` takes them.
-
-    Raises:
-        InputError: the images are not named as `--image` takes them.
     """
     yield answered("serving-image", lambda: _serving_images(config))
     if template is None:

@@ -27,9 +27,6 @@ def checks(config: Config, *, template: str | None = None, images: Sequence[str]
     Args:
         template: as `submit --template` takes it; what this package compiles when absent.
         images: as `submit --image` takes them.
-
-    Raises:
-        InputError: the images are not named as `--image` takes them.
     """
     yield answered("variants", lambda: _variants(config))
     token, why_not = _hub_token(config)
