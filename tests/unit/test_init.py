@@ -40,7 +40,7 @@ def test_two_servers_that_run(tmp_path):
     config, said = written(tmp_path / "bench.yaml", *urls)
     assert [variant.url for variant in config.variants] == ["http://127.0.0.1:8000/v1", "http://127.0.0.1:8001/v1"]
     assert config.baseline == "plain"
-    assert "eagle-bench run" in said
+    assert f"eagle-bench run {tmp_path / 'bench.yaml'}" in said
 
 
 def test_two_endpoints_that_run(tmp_path):

@@ -98,7 +98,8 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     for place, what in PLACES.items():
         if place in text:
             click.echo(f"Put {what} in the place of {place}.")
-    click.echo(f"Next: eagle-bench {'run' if urls and not endpoints else 'submit --dry-run'} {output}")
+    go = "run" if urls and not endpoints else "submit"
+    click.echo(f"Next: eagle-bench plan {output}, then eagle-bench {go} {output}")
 
 
 class _Answers:
