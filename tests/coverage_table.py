@@ -1,6 +1,6 @@
 """The coverage table of docs/method.md: how often an interval holds the truth, and how often it is wrong.
 
-python tests/coverage_table.py [--experiments 1000] [--sweeps 200] [--write docs/method.md]
+python tests/coverage_table.py [--experiments 4000] [--sweeps 500] [--write docs/method.md]
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from eagle_bench.stats import Draws, Ratio, Resamples, ratios
+from eagle_bench.intervals import Draws, Ratio, ratios
+from eagle_bench.stats import Resamples
 from regimes import WORLDS, Experiment, World, experiment
 
-RESAMPLES = 600
+RESAMPLES = 1000
 START, END = "<!-- coverage table: begin -->", "<!-- coverage table: end -->"
 
 
@@ -97,9 +98,9 @@ def _share(value: float | None, digits: int) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--experiments", type=int, default=1000)
+    parser.add_argument("--experiments", type=int, default=4000)
     parser.add_argument("--write", type=Path, help="a Markdown file that holds the table between two comments")
-    parser.add_argument("--sweeps", type=int, default=200)
+    parser.add_argument("--sweeps", type=int, default=500)
     options = parser.parse_args()
     found = table(options.experiments, options.sweeps)
     if options.write:

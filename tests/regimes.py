@@ -48,6 +48,7 @@ WORLDS = (
     World("drift of each variant, 10 %", drift=0.10),
     World("drift of each variant, 3 %, five rounds", drift=0.03, rounds=5),
     World("drift of each variant, 3 %, two rounds", drift=0.03, rounds=2),
+    World("two rounds", rounds=2),
 )
 
 

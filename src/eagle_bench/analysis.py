@@ -9,15 +9,16 @@ from statistics import median
 
 import numpy as np
 
-from eagle_bench import checks, cost, losslessness, stats, verdict
+from eagle_bench import checks, cost, intervals, losslessness, stats, verdict
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
+from eagle_bench.intervals import Draws, Floats, Ratio
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import unequal_work
-from eagle_bench.stats import Draws, Floats, Resamples
+from eagle_bench.stats import Resamples
 from eagle_bench.units import change, conjunction, count, times
 from eagle_bench.views import failure_groups, view
 
@@ -131,7 +132,7 @@ def _rate_ratio(top: CellResult, bottom: CellResult) -> float | None:
 def _judge(grid: Grid, variant: str, levels: Mapping[int, _LevelDraws]) -> list[LevelComparison]:
     """All levels of one variant: bounds first, as they hold for all levels at once, then a verdict each."""
     ratios = {
-        metric: dict(zip(levels, stats.ratios([_of(level, variant, metric) for level in levels.values()]), strict=True))
+        metric: dict(zip(levels, intervals.ratios([_of(level, variant, metric) for level in levels.values()]), strict=True))
         for metric in METRICS
     }
     return [_level(grid, variant, concurrency, {m: ratios[m][concurrency] for m in METRICS}) for concurrency in levels]
@@ -141,7 +142,7 @@ def _of(level: _LevelDraws, variant: str, metric: str) -> Draws | None:
     return level.draws.get(variant, {}).get(metric)
 
 
-def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, stats.Ratio | None]) -> LevelComparison:
+def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Ratio | None]) -> LevelComparison:
     baseline = grid.plan.baseline
     problems = [p for v in (baseline, variant) if (p := grid.problem(v, concurrency)) is not None]
     if not problems:
@@ -237,7 +238,7 @@ def _because(found: str, tpot: Interval) -> str:
     )
 
 
-def _speedup(ratios: Mapping[str, stats.Ratio | None], baseline: CellResult, variant: CellResult) -> Speedup:
+def _speedup(ratios: Mapping[str, Ratio | None], baseline: CellResult, variant: CellResult) -> Speedup:
     def without_interval(metric: str) -> float | None:
         if metric == "throughput":
             return _rate_ratio(variant, baseline)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eagle_bench.intervals import Floats
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult, PromptsUsed, RequestRecord
-from eagle_bench.stats import Floats, Ints
+from eagle_bench.stats import Ints
 
 Row = tuple[int, str, int]
 """Round, prompt, and how often that prompt came before in the round."""

@@ -1,146 +1,31 @@
-"""Paired, hierarchical bootstrap of ratios: prompts inside rounds, and the rounds themselves.
+"""Paired, hierarchical bootstrap of ratios: prompts inside rounds.
 
 Everything is on the scale of log(top ÷ bottom); above 0 is better. Rows of all arrays are the prompts of
-one level, the same prompt in the same row for every variant: that is what "paired" means here.
-
-Two sources of noise, and how an interval holds both (proven by simulation, see docs/method.md):
-
-* Prompts. They are resampled with replacement within their round, for all variants at once, and every
-  statistic is computed again on each resample: percentiles of those are the interval.
-* Rounds. A server is not the same machine an hour later. Where the rounds' own estimates spread more than
-  their prompts explain (`DRIFT` × the bootstrap's variance), the interval is Student's over the rounds.
-  A plain bootstrap of three rounds would cover 75 % instead of 95 %.
+one level, the same prompt in the same row for every variant: that is what "paired" means here. Prompts are
+resampled with replacement within their round, for all variants at once, and every statistic is computed again on
+each resample; `intervals` makes bounds of that, and adds what rounds differ by.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from statistics import NormalDist
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eagle_bench.quantiles import t_quantile
+from eagle_bench.intervals import MIN_PAIRS, Draws, Floats
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 RESAMPLES = 10_000
-CONFIDENCE = 0.95
-MIN_PAIRS = 8
-"""Fewest pairs with an interval: below, even the widest interval that the data can give covers too little."""
-DRIFT = {2: 0.35}
-DRIFT_OTHERWISE = 0.85
-"""Share of the prompts' variance above which the rounds decide; it balances coverage without and with drift."""
-
 SMOOTHING = 0.7
 """Half-width of the band around the median that is averaged in resamples, × 1/√rows."""
-
 MIN_PAIRS_OF_RATES = 20
-"""The same for ratios of sums: a few long answers weigh more in them."""
+"""Fewest pairs with an interval of a ratio of sums: a few long answers weigh more in them than in a median."""
 
 _CHUNK = 1000
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """A ratio above 1 where the variant is better.
-
-    `low` and `high` bound it with 95 % confidence; `family_low` and `family_high` bound the ratios of all
-    levels at once with 95 % confidence. None where there is too little data to say.
-    """
-
-    estimate: float
-    low: float | None = None
-    high: float | None = None
-    family_low: float | None = None
-    family_high: float | None = None
-    pairs: int = 0
-    drift: bool = False
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Bootstrap of one log ratio: the estimate, the resampled values, and each round's own estimate."""
-
-    estimate: float
-    values: Floats
-    by_round: Floats
-    pairs: int
-    least: int = MIN_PAIRS
-
-    @property
-    def prompt_variance(self) -> float:
-        """Variance of the estimate from the choice of prompts."""
-        return float(np.var(self.values)) if self.values.size else math.nan
-
-    @property
-    def round_variance(self) -> float:
-        """Variance of the estimate as the spread of the rounds shows it; NaN for fewer than two rounds."""
-        rounds = self.by_round.size
-        return float(np.var(self.by_round, ddof=1) / rounds) if rounds > 1 else math.nan
-
-    @property
-    def excess(self) -> float:
-        """Spread of the rounds ÷ the spread that their prompts explain; 1 is no drift, NaN is unknown."""
-        return self.round_variance / self.prompt_variance if self.prompt_variance > 0 else math.nan
-
-    @property
-    def drifts(self) -> bool:
-        return self.excess > DRIFT.get(self.by_round.size, DRIFT_OTHERWISE)
-
-    def interval(self, alpha: float = 1 - CONFIDENCE) -> tuple[float, float] | None:
-        """Bounds of the log ratio that miss it with probability `alpha`; None with too few pairs."""
-        if self.pairs < self.least or not self.values.size:
-            return None
-        low, high = _percentiles(self, alpha)
-        if self.drifts:
-            rounds = self.by_round.size
-            half = t_quantile(1 - alpha / 2, rounds - 1) * math.sqrt(self.round_variance)
-            low, high = min(low, self.estimate - half), max(high, self.estimate + half)
-        return low, high
-
-
-def ratios(levels: Sequence[Draws | None]) -> list[Ratio | None]:
-    """The levels of one variant as ratios, with bounds for each alone and for all of them at once.
-
-    The bounds for all are the widest of three: the prompts' percentiles and Student's interval over the rounds,
-    both with Šidák's correction, the latter with the variance that drift adds pooled over the levels and the
-    prompts' never below the levels' mean; and the level's own interval. They decide verdicts, so they are never the lucky ones.
-    """
-    known = [draws for draws in levels if draws is not None and draws.pairs >= draws.least]
-    alpha = 1 - CONFIDENCE ** (1 / max(1, len(known)))
-    drifts = [(d.round_variance - d.prompt_variance, d.by_round.size - 1) for d in known if d.by_round.size > 1]
-    freedom = sum(df for _, df in drifts)
-    drift = sum(variance * df for variance, df in drifts) / freedom if freedom else 0.0
-    usual = sum(draws.prompt_variance for draws in known) / max(1, len(known))
-
-    def both(draws: Draws | None) -> Ratio | None:
-        if draws is None:
-            return None
-        estimate = math.exp(draws.estimate)
-        own = draws.interval()
-        if own is None:
-            return Ratio(estimate, pairs=draws.pairs)
-        low, high = _percentiles(draws, alpha)
-        if freedom:
-            half = t_quantile(1 - alpha / 2, freedom) * math.sqrt(max(0.0, max(usual, draws.prompt_variance) + drift))
-            low, high = min(low, draws.estimate - half), max(high, draws.estimate + half)
-        family = min(low, own[0]), max(high, own[1])
-        return Ratio(
-            estimate,
-            low=math.exp(own[0]),
-            high=math.exp(own[1]),
-            family_low=math.exp(family[0]),
-            family_high=math.exp(family[1]),
-            pairs=draws.pairs,
-            drift=draws.drifts,
-        )
-
-    return [both(draws) for draws in levels]
 
 
 class Resamples:
@@ -190,8 +75,6 @@ class Resamples:
         if not paired.any():
             return None
         columns = np.stack([np.where(paired, column, 0.0) for column in (*top, *bottom)], axis=1)
-        scales = columns.sum(axis=0)  # keeps sums of single precision near 1
-
         scales = columns.sum(axis=0)  # keeps sums of single precision near 1
         if not scales.all():
             return None
@@ -291,18 +174,6 @@ def _draws(
         return None
     rounds = np.array([value for value in by_round if math.isfinite(value)])
     return Draws(estimate, values[np.isfinite(values)], rounds, int(paired.sum()), least)
-
-
-def _percentiles(draws: Draws, alpha: float) -> tuple[float, float]:
-    """Percentile interval, stretched about the estimate for small samples as Student's t is to the normal."""
-    low, high = np.quantile(draws.values, [alpha / 2, 1 - alpha / 2])
-    freedom = draws.pairs - 1
-    normal = NormalDist().inv_cdf(1 - alpha / 2)
-    stretch = t_quantile(1 - alpha / 2, freedom) / normal * math.sqrt(draws.pairs / freedom)
-    return (
-        draws.estimate + (float(low) - draws.estimate) * stretch,
-        draws.estimate + (float(high) - draws.estimate) * stretch,
-    )
 
 
 def _multinomial(rounds: Ints, count: int, rng: np.random.Generator) -> Singles:

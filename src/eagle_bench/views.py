@@ -10,10 +10,11 @@ import numpy as np
 from eagle_bench import cost
 from eagle_bench.comparison import Bounded, CellView, FailureGroup
 from eagle_bench.grid import Grid
+from eagle_bench.intervals import Floats
 from eagle_bench.pairing import Columns, Level
 from eagle_bench.quantiles import median_interval
 from eagle_bench.results import CellMetrics, CellResult
-from eagle_bench.stats import Floats, Resamples
+from eagle_bench.stats import Resamples
 
 QUANTILES = tuple(i / 40 for i in range(41))
 _RATE_RESAMPLES = 1000

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from eagle_bench.quantiles import median_interval, t_quantile
-from eagle_bench.stats import MIN_PAIRS, Draws, Resamples, ratios, smoothed_median
+from eagle_bench.intervals import AGREEING, DRIFT, DRIFT_OTHERWISE, MIN_PAIRS, Draws, ratios
+from eagle_bench.quantiles import chi_squared_quantile, median_interval, t_quantile
+from eagle_bench.stats import Resamples, smoothed_median
 from regimes import World, experiment
 
 ONE_ROUND = np.zeros(400, dtype=np.int64)
@@ -28,6 +29,11 @@ def sides(n: int = 400, ratio: float = 1.3, seed: int = 1) -> tuple[np.ndarray, 
 def test_quantiles_of_student(freedom: int, probability: float) -> None:
     expected = reference.t.ppf(probability, freedom)
     assert t_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9 if freedom < 400 else 2e-3)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 40])
+def test_quantiles_of_chi_squared(freedom: int) -> None:
+    assert chi_squared_quantile(0.95, freedom) == pytest.approx(reference.chi2.ppf(0.95, freedom), rel=0.03)
 
 
 @pytest.mark.parametrize("size", [6, 7, 20, 101, 500, 5000])
@@ -119,11 +125,25 @@ def test_rounds_that_agree_leave_the_prompts_to_decide_and_rounds_that_do_not_ta
     values = np.random.default_rng(0).normal(0, 0.02, 4000)
     calm = Draws(0.1, 0.1 + values, np.array([0.1, 0.11, 0.095]), 300)
     drifting = Draws(0.1, 0.1 + values, np.array([0.0, 0.1, 0.2]), 300)
+    assert not calm.rounds_decide and drifting.rounds_decide
     assert not calm.drifts and drifting.drifts
     low, high = drifting.interval()
     half = reference.t.ppf(0.975, 2) * 0.1 / math.sqrt(3)
     assert (low, high) == pytest.approx((0.1 - half, 0.1 + half))
     assert calm.interval()[1] - calm.interval()[0] < 0.1
+
+
+@pytest.mark.parametrize("rounds", range(2, 13))
+def test_the_choice_between_prompts_and_rounds_holds_the_truth_whatever_the_drift(rounds: int) -> None:
+    """The formula of `intervals`, integrated: 94 to 96 % of the cells, with two rounds 94 to 97 %."""
+    freedom = rounds - 1
+    spread = reference.chi2.ppf((np.arange(4000) + 0.5) / 4000, freedom) / freedom
+    calm, student = reference.norm.ppf((1 + AGREEING) / 2), reference.t.ppf(0.975, freedom)
+    for true in (*np.linspace(1, 3, 9), *np.geomspace(3.5, 100, 12), 1e4):
+        x = true * spread
+        half = np.where(x > DRIFT.get(rounds, DRIFT_OTHERWISE), np.maximum(calm, student * np.sqrt(x)), calm)
+        held = np.mean(2 * reference.norm.cdf(half / math.sqrt(true)) - 1)
+        assert 0.9385 <= held <= (0.968 if rounds == 2 else 0.961)
 
 
 def test_bounds_of_all_levels_hold_those_of_each() -> None:
