@@ -13,7 +13,7 @@ from eagle_bench import checks, cost, intervals, losslessness, stats, verdict
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
-from eagle_bench.intervals import Draws, Floats, Ratio
+from eagle_bench.intervals import MIN_PAIRS, Draws, Floats, Ratio
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
@@ -43,7 +43,7 @@ def compare(plan: Plan, cells: Iterable[CellResult], *, resamples: int = stats.R
     )
     decisions = tuple(
         cost.with_savings(verdict.decide(variant, mine), plan, grid)
-        for variant in plan.variants
+        for variant in plan.candidates
         if (mine := [c for c in comparisons if c.variant == variant])
     )
     views = tuple(view(grid, variant, level) for variant, level in grid.planned())
@@ -51,7 +51,7 @@ def compare(plan: Plan, cells: Iterable[CellResult], *, resamples: int = stats.R
         found
         for variant, level in grid.planned()
         if (cell := grid.cells.get((variant, level))) is not None
-        and variant not in (plan.baseline, plan.baseline_again)
+        and variant in plan.candidates
         and (baseline := grid.cells.get((plan.baseline, level))) is not None
         and (found := losslessness.compare_answers(baseline, cell, grid.cells.get((plan.baseline_again or "", level))))
     )
@@ -65,7 +65,10 @@ def compare(plan: Plan, cells: Iterable[CellResult], *, resamples: int = stats.R
         comparisons=comparisons,
         decisions=decisions,
         warnings=checks.warnings(grid, comparisons, lossless),
-        best=tuple(_best(level, draws, comparisons) for level, draws in levels.items()),
+        best=tuple(
+            _best(level, draws, [c for c in comparisons if c.variant in plan.candidates])
+            for level, draws in levels.items()
+        ),
         views=views,
         failures=failure_groups(grid),
         losslessness=lossless,
@@ -132,7 +135,9 @@ def _rate_ratio(top: CellResult, bottom: CellResult) -> float | None:
 def _judge(grid: Grid, variant: str, levels: Mapping[int, _LevelDraws]) -> list[LevelComparison]:
     """All levels of one variant: bounds first, as they hold for all levels at once, then a verdict each."""
     ratios = {
-        metric: dict(zip(levels, intervals.ratios([_of(level, variant, metric) for level in levels.values()]), strict=True))
+        metric: dict(
+            zip(levels, intervals.ratios([_of(level, variant, metric) for level in levels.values()]), strict=True)
+        )
         for metric in METRICS
     }
     return [_level(grid, variant, concurrency, {m: ratios[m][concurrency] for m in METRICS}) for concurrency in levels]
@@ -177,7 +182,9 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
     elif tpot is None:
         reasons.append("no answer has two tokens or more, so there is no time per output token")
     elif tpot.family_low is None:
-        reasons.append(f"only {count(pairs, 'prompt')} completed in both variants: too few for an interval")
+        reasons.append(
+            f"only {count(pairs, 'prompt')} completed in both variants: too few for an interval, which takes {MIN_PAIRS}"
+        )
     elif short:
         reasons += short
         found = "inconclusive"
@@ -191,7 +198,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
         reasons=tuple(reasons),
         speedup=speedup,
         paired_prompts=pairs,
-        more_prompts=verdict.more_prompts(tpot, pairs) if unsettled else None,
+        more_prompts=verdict.more_prompts(tpot, pairs) if unsettled and not short else None,
         drift=bool(ratio and ratio.drift),
         break_even=speedup.throughput.estimate if speedup.throughput and found != "invalid" else None,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from eagle_bench import saturation
 from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Losslessness, Warning
 from eagle_bench.config import least_requests
@@ -17,12 +18,11 @@ from eagle_bench.losslessness import excess
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import unequal_settings as _settings
-from eagle_bench.units import count, levels, milliseconds, percent, significant, times
+from eagle_bench.units import count, levels, percent, significant, times
 from eagle_bench.verdict import too_good
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
-LOOP_LAG_MS, CPU_FRACTION = 10.0, 0.85
 _FEW_ROUNDS = 3
 
 
@@ -33,7 +33,7 @@ def warnings(
     found: list[Warning] = []
     for check in (_presence, _failures, _settings, _served, _prompts, _tokens, _requests, _client):
         found += check(grid)
-    for compared in (_possible, _drift, _side_effects):
+    for compared in (_control, _possible, _drift, _side_effects):
         found += compared(grid, comparisons)
     found += _acceptance(grid)
     found += _answers(lossless)
@@ -165,17 +165,21 @@ def _requests(grid: Grid) -> Iterator[Warning]:
 
 def _client(grid: Grid) -> Iterator[Warning]:
     for cell in grid.good():
-        health = cell.client
-        if health is None:
-            continue
-        signs = []
-        if health.loop_lag_ms_p99 is not None and health.loop_lag_ms_p99 > LOOP_LAG_MS:
-            signs.append(f"its event loop lagged by {milliseconds(health.loop_lag_ms_p99)} (p99)")
-        if health.cpu_fraction is not None and health.cpu_fraction > CPU_FRACTION:
-            signs.append(f"it used {percent(health.cpu_fraction)} of its processor")
-        if signs:
+        if signs := saturation.signs(cell.client, cell.metrics):
             text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more processes or cores."
             yield _warn("client_saturated", text, cell)
+
+
+def _control(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
+    """The baseline's second run, where it is not as fast as the first."""
+    for comparison in comparisons:
+        tpot = comparison.speedup.tpot if comparison.speedup else None
+        if comparison.variant == grid.plan.baseline_again and comparison.verdict in ("faster", "slower") and tpot:
+            text = (
+                f"this is the baseline once more, and yet {times(tpot.estimate)} as fast: the machines differ, or what "
+                "else runs on them does. Take a speed-up of that size for nothing."
+            )
+            yield _warn("baseline_differs", text, comparison)
 
 
 def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
@@ -202,7 +206,7 @@ def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterato
     """A gain in TPOT that is paid elsewhere, one warning for all levels of a variant."""
     kinds: tuple[tuple[WarningCode, str, str], ...]
     kinds = (("slower_first_token", "the first token", "ttft"), ("lower_throughput", "throughput", "throughput"))
-    gains = [c for c in comparisons if c.verdict == "faster"]
+    gains = [c for c in comparisons if c.verdict == "faster" and c.variant in grid.plan.candidates]
     for variant in dict.fromkeys(c.variant for c in gains):
         for code, name, metric in kinds:
             worse = {
@@ -231,7 +235,7 @@ _BY_CHUNKS = (
 def _acceptance(grid: Grid) -> Iterator[Warning]:
     for cell in grid.good():
         if cell.acceptance is not None and cell.acceptance.length < ACCEPTANCE_NEAR_ONE:
-            if cell.variant in (grid.plan.baseline, grid.plan.baseline_again):
+            if cell.variant not in grid.plan.candidates:
                 continue
             if cell.acceptance.source == "chunks":
                 yield _warn("acceptance_unknown", _BY_CHUNKS.format(cell.acceptance.length), cell)
@@ -254,7 +258,7 @@ def _answers(lossless: Iterable[Losslessness]) -> Iterator[Warning]:
             yield _warn("not_lossless", text, found)
 
 
-_TOLD_ABOVE = ("client-slow:", "failure-rate:")  # by `_client` and `_failures`, with what to do
+_TOLD_ABOVE = ("client_saturated:", "failure_rate:")  # by `_client` and `_failures`, with what to do
 
 
 def _said_by_cells(grid: Grid) -> Iterator[Warning]:

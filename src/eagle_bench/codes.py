@@ -36,6 +36,7 @@ WarningCode = Literal[
     "no_details",
     "few_rounds",
     "client_saturated",
+    "baseline_differs",
     "impossible_speedup",
     "drift",
     "slower_first_token",
@@ -45,6 +46,12 @@ WarningCode = Literal[
     "not_lossless",
     "client",
 ]
+
+_SATURATED = Meaning(
+    "the client read its clock late, on average by more than 5 % of the median TTFT or 2 % of the time from the first "
+    "token to the last, or it used more than 90 % of its processor: it may have bent the numbers",
+    "give it more processes or cores",
+)
 
 # `warnings[].code` of comparison.json, in the order in which a report shows them.
 WARNINGS: dict[WarningCode, Meaning] = {
@@ -88,16 +95,18 @@ WARNINGS: dict[WarningCode, Meaning] = {
         "there are only sums, no single requests, so nothing can be paired", "save results with `--save-detailed`"
     ),
     "few_rounds": Meaning("fewer than 3 rounds: drift is not in the intervals as it should be", "set `repeats: 3`"),
-    "client_saturated": Meaning(
-        "the client's event loop lagged by more than 10 ms (p99), or it used more than 85 % of its processor",
-        "give it more processes or cores",
+    "client_saturated": _SATURATED,
+    "baseline_differs": Meaning(
+        "the baseline's second run (`baseline_again`) is faster or slower than its first: the machines differ, or what "
+        "else runs on them does",
+        "take a speed-up of that size for nothing; measure on other machines",
     ),
     "impossible_speedup": Meaning(
         "the speed-up is above the acceptance length, or above 8× where none is known",
         "look for what else differs: a prefix cache, another batch limit, another machine",
     ),
     "drift": Meaning(
-        "the rounds differ by more than their prompts explain, and that keeps a level open",
+        "the rounds differ by more than their prompts explain (chi-squared, 5 %), and the level is open",
         "take more rounds; measure the variants in turns",
     ),
     "slower_first_token": Meaning("output tokens come faster and the first one later", "weigh what your users feel"),
@@ -118,25 +127,22 @@ WARNINGS: dict[WarningCode, Meaning] = {
 }
 
 CellWarningCode = Literal[
-    "client-slow",
-    "failure-rate",
-    "stopped-early",
+    "client_saturated",
+    "failure_rate",
+    "stopped_early",
     "interrupted",
-    "one-piece",
-    "vllm-disagrees",
-    "metrics-names",
+    "one_piece",
+    "vllm_disagrees",
+    "metrics_names",
 ]
 
 # `warnings` of cell.json: `CODE: text`.
 CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
-    "client-slow": Meaning(
-        "the event loop was late by more than 2 % of the median TTFT on average, or more than 90 % of a CPU was used",
-        "give the client more cores: it may have bent the numbers",
-    ),
-    "failure-rate": Meaning(
+    "client_saturated": _SATURATED,
+    "failure_rate": Meaning(
         "more requests failed than `max_failure_rate` allows: the cell is out of the verdict", "read the server's log"
     ),
-    "stopped-early": Meaning(
+    "stopped_early": Meaning(
         "no connection could be made, or more than half of the requests failed and at least 30 s were left: "
         "the cell was ended",
         "see whether the server is up",
@@ -144,14 +150,14 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     "interrupted": Meaning(
         "SIGTERM or SIGINT: what was measured by then is kept, what was in flight is dropped", "measure it again"
     ),
-    "one-piece": Meaning(
+    "one_piece": Meaning(
         "answers came in one piece: no time passed between their tokens, so they have no TPOT",
         "switch off buffering between server and client",
     ),
-    "vllm-disagrees": Meaning(
+    "vllm_disagrees": Meaning(
         "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"
     ),
-    "metrics-names": Meaning(
+    "metrics_names": Meaning(
         "the engine's `/metrics` lacks names that it should have", "trust the acceptance length less"
     ),
 }

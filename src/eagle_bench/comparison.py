@@ -148,6 +148,12 @@ class Plan(Record):
         default_factory=dict, description="run id, template hash, machine sharing, … as the report shows them"
     )
 
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """What could be turned on: all variants but the baseline and its second run, unless there is nothing else."""
+        others = tuple(variant for variant in self.variants if variant != self.baseline)
+        return tuple(variant for variant in others if variant != self.baseline_again) or others
+
 
 class Comparison(Record):
     """`comparison.json`."""

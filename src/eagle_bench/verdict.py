@@ -24,6 +24,7 @@ _MEASURING = 1.05
 """How far above the acceptance length a measured speed-up may still lie."""
 _HOPELESS = 10
 """More times the prompts than this is no advice."""
+_BEYOND = f"more than {_HOPELESS} times the prompts"
 
 
 def judge(tpot: Interval | None) -> Verdict:
@@ -67,18 +68,23 @@ def within_noise(tpot: Interval) -> bool:
 
 
 def more_prompts(tpot: Interval | None, pairs: int) -> int | None:
-    """About how many more prompts would take 1 out of the interval, were the estimate right; None if hopeless.
+    """About how many more prompts would settle an open level, were the estimate right; None if hopeless or settled.
 
-    An interval shrinks with the root of the number of prompts: n' = n × (reach ÷ distance from 1)².
+    An interval shrinks with the root of the number of prompts: n' = n × (reach ÷ room)². It settles the level once
+    it leaves 1 out, or once it lies within `NO_DIFFERENCE` of 1: the nearer of the two counts.
     """
     if tpot is None or tpot.family_low is None or tpot.family_high is None:
         return None
-    distance = abs(math.log(tpot.estimate))
-    bound = tpot.family_low if tpot.estimate > 1 else tpot.family_high
-    reach = abs(math.log(tpot.estimate / bound))
-    if distance == 0 or reach <= distance or (reach / distance) ** 2 > _HOPELESS:
+    centre, low, high = (math.log(value) for value in (tpot.estimate, tpot.family_low, tpot.family_high))
+    to_one = (centre - low) / centre if centre > 0 else (high - centre) / -centre if centre < 0 else math.inf
+    least, most = math.log(1 - NO_DIFFERENCE), math.log(1 + NO_DIFFERENCE)
+    inside = (
+        max((centre - low) / (centre - least), (high - centre) / (most - centre)) if least < centre < most else math.inf
+    )
+    times_wider = min(to_one, inside)
+    if times_wider <= 1 or times_wider**2 > _HOPELESS:
         return None
-    more = pairs * ((reach / distance) ** 2 - 1)
+    more = pairs * (times_wider**2 - 1)
     step = 10 ** max(0, math.floor(math.log10(more)) - 1) if more >= 1 else 1
     return max(1, math.ceil(more / step) * step)
 
@@ -183,15 +189,26 @@ def _flat(group: list[LevelComparison]) -> str:
 
 
 def _open(group: list[LevelComparison]) -> str:
-    why = sorted({level.reasons[0] for level in group if _unbounded(level)})
-    text = f"inconclusive at {_at(group)}"
-    if why:
-        return f"{text} ({'; '.join(why)})"
-    needed = [level.more_prompts for level in group]
-    if all(needed):
-        more = max(number for number in needed if number is not None)
-        return f"{text} ({_spread(group)}); about {count(more, 'more prompt')} a level would settle it"
-    return f"{text} ({_spread(group)}, too close to 1 for these prompts to tell)"
+    bounded = [level for level in group if not _unbounded(level)]
+    others = [level for level in group if level not in bounded]
+    clauses = [f"inconclusive at {_at(bounded)} ({_spread(bounded)}), {_needs(bounded)}"] if bounded else []
+    if others:
+        why = "; ".join(sorted({level.reasons[0] for level in others}))
+        clauses.append(f"inconclusive at {_at(others)} ({why})")
+    return "; ".join(clauses)
+
+
+def _needs(group: list[LevelComparison]) -> str:
+    """What would settle open levels: the most that any of them needs."""
+    needed = [level.more_prompts for level in group if level.more_prompts is not None]
+    hopeless = [level for level in group if level.more_prompts is None]
+    if not needed:
+        return f"which would take {_BEYOND} to settle"
+    each = " each" if len(needed) > 1 else ""
+    more = f"which about {count(max(needed), 'more prompt')}{each} would settle"
+    if any(level.drift for level in group):
+        more += ", in more rounds"
+    return f"{more} (but for {_at(hopeless)}: {_BEYOND})" if hopeless else more
 
 
 def _unbounded(level: LevelComparison) -> bool:

@@ -123,7 +123,7 @@ def test_an_answer_in_one_piece_has_no_tpot_and_that_is_said() -> None:
         result = measured(url, 4)
     assert result.metrics is not None
     assert result.metrics.tpot_ms is None
-    assert "one-piece: 4 of 4 answers came in one piece: they have no TPOT" in result.warnings
+    assert "one_piece: 4 of 4 answers came in one piece: they have no TPOT" in result.warnings
 
 
 def test_a_redirect_is_not_followed_but_named() -> None:

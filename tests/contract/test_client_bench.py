@@ -149,7 +149,7 @@ def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys
     assert result.metrics is None
     assert result.failure is not None
     assert result.failure.kind == "connection"
-    assert not any(warning.startswith("client-slow") for warning in result.warnings)
+    assert not any(warning.startswith("client_saturated") for warning in result.warnings)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_counts_tokens_and_kinds_are_the_servers(modes: tuple[str, ...], k: int)
     assert found.counts.model_dump() == oracle.counts(journal)
     assert Counter(r.error.kind for r in found.requests if r.error) == _kinds(journal)
     assert [r.prompt_id for r in found.requests] == [f"p{i}" for i in range(24)]
-    assert not any(warning.startswith("vllm-disagrees") for warning in found.warnings)
+    assert not any(warning.startswith("vllm_disagrees") for warning in found.warnings)
     sent = {entry["content"]: entry for entry in journal}
     for record in found.requests:
         if record.error is None:
@@ -182,4 +182,4 @@ def test_a_cell_that_can_give_no_answer_is_ended_and_says_so() -> None:
     assert 4 <= found.counts.requested == found.counts.failed == len(journal) < 60
     assert found.failure is not None
     assert found.failure.kind == "timeout"
-    assert any(warning.startswith("stopped-early") for warning in found.warnings)
+    assert any(warning.startswith("stopped_early") for warning in found.warnings)

@@ -83,7 +83,7 @@ def test_a_silent_port_is_waited_for_once_and_tls_is_named(monkeypatch: pytest.M
     assert found.failure.kind == "connection"
     assert "no TLS connection within 0.3 s" in found.failure.message
     assert "http:// is meant" in found.failure.message
-    assert any(warning.startswith("stopped-early") for warning in found.warnings)
+    assert any(warning.startswith("stopped_early") for warning in found.warnings)
 
 
 def test_https_to_a_plain_port_is_named() -> None:

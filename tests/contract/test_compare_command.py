@@ -41,9 +41,12 @@ def comparison(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
 
 
-def test_our_cells_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_cells_in_a_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     write(tmp_path / "in", ours())
-    assert run(tmp_path / "in", "--baseline", "baseline", "--out", tmp_path / "out") == 0
+    monkeypatch.chdir(tmp_path)
+    assert run("in", "--baseline", "baseline", "--out", "./out") == 0
     found = comparison(tmp_path / "out")
     assert (found["variants"], found["levels"]) == (["baseline", "eagle3"], [1, 4])
     assert [c["verdict"] for c in found["comparisons"]] == ["faster", "faster"]
@@ -52,7 +55,9 @@ def test_our_cells_in_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert key in found
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert "Turn on eagle3" in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
-    assert "Turn on eagle3 up to concurrency 4" in " ".join(capsys.readouterr().out.split())
+    printed = capsys.readouterr().out
+    assert "Turn on eagle3 up to concurrency 4" in " ".join(printed.split())
+    assert printed.splitlines()[-1] == "./out/report.html", "as the user spelt it"
 
 
 def test_keys_that_a_newer_writer_added_are_no_fault(tmp_path: Path) -> None:
@@ -171,6 +176,16 @@ def test_one_variant_dead_and_one_alive_is_still_an_answer(tmp_path: Path) -> No
     assert turned == {"eagle3": True, "ngram": None}
 
 
+def test_the_baseline_run_twice_makes_equal_answers_a_verdict(tmp_path: Path) -> None:
+    files = {f"{v}.json": cell(v, 1, prompts=20) for v in ("baseline", "eagle3", "again")}
+    given = (*write(tmp_path / "in", files), "--baseline", "baseline", "--baseline-again", "again")
+    assert run(*given, "--out", tmp_path) == 0
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert [decision["variant"] for decision in found["decisions"]] == ["eagle3"]
+    [answers] = found["losslessness"]
+    assert (answers["variant"], answers["pairs"], answers["baseline_pairs"]) == ("eagle3", 20, 20)
+
+
 def test_price_and_objective(tmp_path: Path) -> None:
     more = ("--price-per-hour", 88, "--slo-ttft-ms", 500, "--slo-tpot-ms", 30, "--out", tmp_path)
     assert run(*write(tmp_path / "in", ours()), "--baseline", "baseline", *more) == 0
@@ -220,6 +235,7 @@ def test_price_and_objective(tmp_path: Path) -> None:
             "does not tell its concurrency. Say it: --label",
         ),
         ({"a.json": cell("baseline", 1)}, ("--max-regression", "lots"), "not a share"),
+        (ours(), ("--baseline-again", "eagle"), "--baseline-again 'eagle': no variant beside the baseline"),
         ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "0"), "price-per-hour"),
         ({"a.json": cell("baseline", 1)}, ("--against", "gone.json"), "gone.json: there is no such file"),
     ],

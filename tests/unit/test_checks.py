@@ -106,12 +106,24 @@ def test_other_work_takes_a_level_out(field: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("client", "said"),
     [
-        ({"loop_lag_ms_p99": 45.0}, "lagged by 45.0 ms"),
+        ({"loop_lag_ms_p99": 45.0, "loop_lag_ms_mean": 6.1}, "6.10 ms late on average (10 % of the median TTFT)"),
+        ({"loop_lag_ms_p99": 90.0, "loop_lag_ms_mean": 60.0}, "4.3 % of the time from the first token to the last"),
         ({"loop_lag_ms_p99": 1.0, "cpu_fraction": 0.97}, "97 % of its processor"),
     ],
 )
 def test_a_saturated_client(client: dict[str, Any], said: str) -> None:
     assert said in found("client_saturated", answer(*pair(client=client))).text
+
+
+def test_single_late_timers_of_a_small_machine_are_no_finding() -> None:
+    client = {"loop_lag_ms_p99": 45.0, "loop_lag_ms_mean": 1.5, "cpu_fraction": 0.6}
+    assert answer(*pair(client=client)).warnings == ()
+
+
+def test_what_a_cell_says_of_its_client_is_not_said_twice() -> None:
+    client = {"loop_lag_ms_p99": 1.0, "cpu_fraction": 0.97}
+    said = ["client_saturated: the client may have been the bottleneck"]
+    assert [w.code for w in answer(*pair(client=client, warnings=said)).warnings] == ["client_saturated"]
 
 
 def test_prompts_seen_twice_by_an_endpoint() -> None:
@@ -206,6 +218,21 @@ def test_worse_than_the_baseline_run_twice_is_reported() -> None:
             request["text"] = text or original["text"]
     comparison = answer(before, broken, again, baseline_again="again")
     assert "100 % of the answers differ" in found("not_lossless", comparison).text
+
+
+def test_the_baseline_run_twice_is_a_control_and_no_candidate() -> None:
+    given = cell("baseline", 1, prompts=150), cell("eagle3", 1, FAST, prompts=150), cell("again", 1, prompts=150)
+    comparison = answer(*given, baseline_again="again")
+    assert [decision.variant for decision in comparison.decisions] == ["eagle3"]
+    assert comparison.best[0].variants == ("eagle3",)
+    assert {c.variant: c.verdict for c in comparison.comparisons} == {"eagle3": "faster", "again": "inconclusive"}
+    assert comparison.warnings == ()
+
+
+def test_a_second_run_of_the_baseline_that_is_faster_is_a_finding() -> None:
+    given = cell("baseline", 1, prompts=150), cell("eagle3", 1, FAST, prompts=150), cell("again", 1, FAST, prompts=150)
+    warning = found("baseline_differs", answer(*given, baseline_again="again"))
+    assert warning.variant == "again" and "the baseline once more" in warning.text
 
 
 def test_hashes_serve_where_texts_are_not_kept() -> None:

@@ -104,7 +104,18 @@ def test_open_levels_keep_it_open() -> None:
     found = decision(c1="open", c4="open")
     assert found.turn_on is None
     assert found.text.startswith("Can't tell yet")
-    assert "more prompts a level would settle it" in found.text
+    assert "more prompts each would settle" in found.text
+
+
+def test_open_levels_say_what_each_kind_of_them_needs() -> None:
+    hopeless = level(8, "open").model_copy(update={"more_prompts": None})
+    short = level(16, "faster").model_copy(update={"verdict": "inconclusive", "reasons": ("too few requests",)})
+    needed = level(4, "open").more_prompts
+    text = decide("eagle3", [level(4, "open"), hopeless, short]).text
+    assert f"which about {needed} more prompts would settle (but for concurrency 8: more than 10 times" in text
+    assert "inconclusive at concurrency 16 (too few requests)" in text
+    drifting = level(4, "open").model_copy(update={"drift": True})
+    assert "more prompts would settle, in more rounds" in decide("eagle3", [drifting]).text
 
 
 def test_open_at_low_levels_and_slower_at_high_ones_stays_open() -> None:
@@ -146,9 +157,16 @@ def test_more_prompts_shrinks_the_interval_to_the_distance_from_one() -> None:
 
 
 def test_more_prompts_gives_no_hopeless_advice() -> None:
-    assert more_prompts(interval(1.001, 0.9, 1.1), 100) is None
+    assert more_prompts(interval(1.001, 0.8, 1.2), 100) is None
     assert more_prompts(interval(1.2, 1.1, 1.3), 100) is None
     assert more_prompts(None, 100) is None
+
+
+def test_a_level_without_a_difference_is_settled_by_an_interval_within_five_per_cent_of_one() -> None:
+    """Twice as wide as ± 5 %: four times the prompts, though no number of them would take 1 out."""
+    found = more_prompts(interval(1.0, 0.95**2, 1.05**2), 100)
+    assert found is not None
+    assert 300 <= found <= 310
 
 
 @given(st.lists(st.sampled_from(["faster", "slower", "flat", "open", "invalid"]), min_size=1, max_size=6))

@@ -172,7 +172,7 @@ def command(
         _write(result, out)
     _report(result, out)
     for warning in result.warnings:
-        if warning.startswith("failure-rate"):
+        if warning.startswith("failure_rate"):
             click.echo(f"eagle-bench: {warning.partition(': ')[2]}", err=True)
     if any(warning.startswith("interrupted") for warning in result.warnings):
         raise click.Abort

@@ -76,7 +76,12 @@ COMPARISON, SUMMARY, REPORT = "comparison.json", "summary.md", "report.html"
     metavar="FILE=VARIANT[@CONCURRENCY]",
     help="What a file is of, where neither it nor its name tells.",
 )
-@click.option("--out", default="eagle-bench-report", show_default=True, type=Folder(path_type=Path, file_okay=False))
+@click.option(
+    "--baseline-again",
+    metavar="ID",
+    help="A second run of the baseline: tells how far its answers and its speed differ from themselves.",
+)
+@click.option("--out", default="eagle-bench-report", show_default=True, type=Folder(file_okay=False))
 @click.option(
     "--against",
     metavar="OLD.json",
@@ -104,8 +109,9 @@ def command(
     *,
     files: tuple[Path, ...],
     baseline: str,
+    baseline_again: str | None,
     labels: tuple[str, ...],
-    out: Path,
+    out: str,
     against: Path | None,
     max_regression: float,
     max_failure_rate: float,
@@ -124,10 +130,10 @@ def command(
     from eagle_bench.analysis import compare
 
     if against is not None:
-        _keep_reference(against, out)
+        _keep_reference(against, Path(out))
     cells = result_files.read_cells(files, [Label.parse(label) for label in labels])
     old = result_files.read_comparison(against) if against else None
-    plan = plan_of(cells, baseline).model_copy(
+    plan = plan_of(cells, baseline, baseline_again).model_copy(
         update={
             "max_failure_rate": max_failure_rate,
             "allow_difference": allow_difference,
@@ -137,13 +143,14 @@ def command(
         }
     )
     comparison = compare(plan, cells)
-    write(comparison, out)
+    write(comparison, Path(out))
+    report = _spelt(out, REPORT)
     worse = regression.regressions(old, comparison, max_regression) if old else None
     with json_output.json_only(as_json) as tell:
         tell(_outcome(comparison, out, worse))
-        _print(comparison, out)
+        _print(comparison, report)
         if all(level.verdict == "invalid" for level in comparison.comparisons):
-            raise NoUsableResult("no level has a valid comparison.", hint=f"{out / REPORT} says why, level by level.")
+            raise NoUsableResult("no level has a valid comparison.", hint=f"{report} says why, level by level.")
         if worse:
             _gate(worse, max_regression)
 
@@ -164,11 +171,11 @@ def _keep_reference(against: Path, out: Path) -> None:
             )
 
 
-def plan_of(cells: list[CellResult], baseline: str) -> Plan:
+def plan_of(cells: list[CellResult], baseline: str, again: str | None = None) -> Plan:
     """The plan that a set of results stands for: all variants at all levels that any of them has.
 
     Raises:
-        InputError: the baseline is not among them, or nothing else is.
+        InputError: the baseline or its second run is not among them, or nothing else is.
     """
     variants = tuple(dict.fromkeys(cell.variant for cell in cells))
     if baseline not in variants:
@@ -178,8 +185,13 @@ def plan_of(cells: list[CellResult], baseline: str) -> Plan:
     others = tuple(sorted(variant for variant in variants if variant != baseline))
     if not others:
         raise InputError(f"all results are of {baseline!r}: there is nothing to compare it with.")
+    if again is not None and again not in others:
+        raise InputError(
+            f"--baseline-again {again!r}: no variant beside the baseline; the others are {', '.join(others)}."
+            f"{did_you_mean(again, others)}"
+        )
     levels = tuple(sorted({cell.concurrency for cell in cells}))
-    return Plan(baseline=baseline, variants=(baseline, *others), levels=levels)
+    return Plan(baseline=baseline, variants=(baseline, *others), levels=levels, baseline_again=again)
 
 
 def write(comparison: Comparison, out: Path) -> None:
@@ -199,23 +211,28 @@ def write(comparison: Comparison, out: Path) -> None:
         raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
 
 
-def _print(comparison: Comparison, out: Path) -> None:
+def _spelt(out: str, name: str) -> str:
+    """A file of the answer as the user spelt its folder: a Path would drop a leading "./"."""
+    return os.path.join(out, name)  # noqa: PTH118
+
+
+def _print(comparison: Comparison, report: str) -> None:
     from rich.console import Console
 
     from eagle_bench.report.terminal import print_comparison
 
     console = Console()
     print_comparison(comparison, console)
-    console.print(f"\n{plain(str(out / REPORT))}", highlight=False, soft_wrap=True, markup=False)
+    console.print(f"\n{plain(report)}", highlight=False, soft_wrap=True, markup=False)
 
 
-def _outcome(comparison: Comparison, out: Path, worse: list[Regression] | None) -> CompareOutcome:
+def _outcome(comparison: Comparison, out: str, worse: list[Regression] | None) -> CompareOutcome:
     from eagle_bench.outcomes import Answer, CompareOutcome, Worse
 
     return CompareOutcome(
-        report=str(out / REPORT),
-        summary=str(out / SUMMARY),
-        comparison=str(out / COMPARISON),
+        report=_spelt(out, REPORT),
+        summary=_spelt(out, SUMMARY),
+        comparison=_spelt(out, COMPARISON),
         answer=Answer.of(comparison),
         worse=None if worse is None else tuple(map(Worse.of, worse)),
     )

@@ -47,12 +47,7 @@ def render(comparison: Comparison) -> str:
         answers=[Answer.of(decision) for decision in _ranked(comparison)],
         facts=_facts(comparison),
         best=_best(comparison),
-        reasons=[
-            (c.variant, c.concurrency, r)
-            for c in comparison.comparisons
-            if c.verdict in ("inconclusive", "invalid")
-            for r in c.reasons
-        ],
+        reasons=_reasons(comparison),
         tables=tables,
         charts=charts,
         slo=_slo(comparison),
@@ -74,12 +69,14 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     cells = [cell for cell in comparison.cells if cell.metrics is not None]
     requested = sorted({cell.counts.requested for cell in cells})
     rounds = sorted({len(cell.rounds) for cell in cells if cell.rounds})
-    others = [tables.name(comparison, v) for v in comparison.variants if v != comparison.baseline]
+    others = [tables.name(comparison, v) for v in comparison.plan.candidates]
     facts = [
         ("Baseline", tables.name(comparison, comparison.baseline)),
         ("Against it", conjunction(others) if others else "nothing"),
         ("Concurrency", levels(comparison.levels)),
     ]
+    if comparison.plan.baseline_again in comparison.variants:
+        facts.append(("The baseline once more", tables.name(comparison, str(comparison.plan.baseline_again))))
     if requested:
         spread = f"{requested[0]}" if len(requested) == 1 else f"{requested[0]} to {requested[-1]}"
         repeated = f" in {count(rounds[-1], 'round')}" if rounds and rounds[-1] > 1 else ""
@@ -92,6 +89,16 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     if shapes:
         facts.append(("Workload", conjunction(shapes)))
     return facts
+
+
+def _reasons(comparison: Comparison) -> list[tuple[str, int, str]]:
+    """Why levels are open or out, with what would settle them."""
+    found = []
+    for level in comparison.comparisons:
+        if level.verdict in ("inconclusive", "invalid"):
+            more = f"; about {count(level.more_prompts, 'more prompt')} would settle it" if level.more_prompts else ""
+            found += [(level.variant, level.concurrency, f"{reason}{more}") for reason in level.reasons]
+    return found
 
 
 def _best(comparison: Comparison) -> list[tuple[str, str]]:

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from eagle_bench import __version__
+from eagle_bench import __version__, saturation
 from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses, read_page
 from eagle_bench.adapters.vllm_client import engine
-from eagle_bench.adapters.vllm_client.health import health, suspect
+from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
@@ -35,7 +35,6 @@ from eagle_bench.results import (
     CellFailure,
     CellResult,
     CellSettings,
-    ClientHealth,
     PromptsUsed,
     RequestRecord,
     RoundWindow,
@@ -86,7 +85,7 @@ class Cell:
             self.target = probed.target
             self._check_counting(probed)
             if probed.silent:
-                self._warn("stopped-early", "no connection could be made; the others would have waited as long")
+                self._warn("stopped_early", "no connection could be made; the others would have waited as long")
             settings = self.settings.model_copy(
                 update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
             )
@@ -100,14 +99,14 @@ class Cell:
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
         client = health(sender.watches)
-        if suspect(client, metrics):
-            self._warn("client-slow", f"the client ran late: {_lateness(client)}")
+        if slow := saturation.signs(client, metrics):
+            self._warn("client_saturated", f"the client may have been the bottleneck: {' and '.join(slow)}")
         pieces = sum(map(in_one_piece, records))
         if pieces > _PIECES_SHARE * count.completed:
-            self._warn("one-piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
+            self._warn("one_piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
         rate = failure_rate(count)
         if rate is not None and rate > settings.max_failure_rate:
-            self._warn("failure-rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")
+            self._warn("failure_rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")
         return CellResult(
             run_id=self.run_id,
             variant=self.variant,
@@ -148,7 +147,7 @@ class Cell:
         after: Page | None,
     ) -> Acceptance | None:
         if after is not None and after.missing:
-            self._warn("metrics-names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
+            self._warn("metrics_names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
         of_engine = from_pages(before, after) if before is not None and after is not None else None
         return from_responses(speculation) or of_engine or from_chunks(records)
 
@@ -193,7 +192,7 @@ class Cell:
                 played = await sender.play(Part(prompts, self.concurrency, number, origin_s), self._watch_failures)
             of_round = [outcome.record for outcome in played.outcomes]
             if not played.agrees:
-                self._warn("vllm-disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
+                self._warn("vllm_disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
             records += of_round
             speculation += [outcome.speculation for outcome in played.outcomes if outcome.speculation]
             self._ended = Tally(
@@ -217,7 +216,7 @@ class Cell:
 
     @property
     def _stopped(self) -> bool:
-        return "interrupted" in self._warnings or "stopped-early" in self._warnings
+        return "interrupted" in self._warnings or "stopped_early" in self._warnings
 
     def _watch_failures(self) -> None:
         """End a cell that can't give an answer any more, where going on would cost time."""
@@ -227,7 +226,7 @@ class Cell:
         if self._stopped or not enough or failed <= _STOP_SHARE * done or left_s is None or left_s < _STOP_LEFT_S:
             return
         text = f"{failed} of {done} requests failed: no answer can come of this cell; about {left_s:.0f} s were saved"
-        self._warn("stopped-early", text)
+        self._warn("stopped_early", text)
         self._note(f"stopped early: {text}")
         self._stop()
 
@@ -311,16 +310,6 @@ def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:
         message=f"None of {len(records)} requests succeeded; {sum(e.kind == kind for e in errors)} × {kind}{status}: "
         f"{error.body[:500]}",
     )
-
-
-def _lateness(client: ClientHealth) -> str:
-    lag = (
-        f"{client.loop_lag_ms_mean:.1f} ms on average"
-        if client.loop_lag_ms_mean is not None
-        else "by how much is unknown"
-    )
-    cpu = f", using {client.cpu_fraction:.0%} of a CPU" if client.cpu_fraction is not None else ""
-    return lag + cpu
 
 
 def _environment() -> dict[str, str]:

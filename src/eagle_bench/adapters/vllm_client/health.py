@@ -1,4 +1,4 @@
-"""Whether the client itself could have been the bottleneck."""
+"""How late the client's event loop ran and how much CPU it took; `saturation` says what that means."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from eagle_bench.results import CellMetrics, ClientHealth
+from eagle_bench.results import ClientHealth
 
 _PERIOD_S = 0.02
-_LAG_SHARE = 0.02  # of the median TTFT, on which a late stamp falls in full
-_CPU_SHARE = 0.9
 
 
 @dataclass
@@ -64,13 +62,3 @@ def health(watches: list[Watch]) -> ClientHealth:
         processes=len(watches),
         cpu_fraction=sum(watch.cpu_s for watch in watches) / wall if wall else None,
     )
-
-
-def suspect(client: ClientHealth, metrics: CellMetrics | None) -> bool:
-    """Whether the client may have bent the numbers: late by over 2 % of the TTFT on average, or out of CPU.
-
-    Where nothing was measured, nothing is bent; where no timer ran, the watch was too short to say.
-    """
-    if metrics is None or client.loop_lag_ms_mean is None:
-        return False
-    return client.loop_lag_ms_mean > _LAG_SHARE * metrics.ttft_ms.p50 or (client.cpu_fraction or 0.0) > _CPU_SHARE
