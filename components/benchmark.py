@@ -14,7 +14,6 @@ def benchmark(
     concurrency: int,
     repeats: int,
     endpoint: dsl.Input[VertexEndpoint],
-    checked: dsl.Input[dsl.Artifact],
     prompts: dsl.Input[dsl.Dataset],
     cell: dsl.Output[dsl.Dataset],
     metrics: dsl.Output[dsl.Metrics],
@@ -26,11 +25,10 @@ def benchmark(
         variant: The variant with all its settings.
         workload: Lengths, time-outs, seed.
         criteria: Largest failure rate, SLO.
-        concurrency: Requests in flight.
+        concurrency: Requests in flight; 0 to do nothing.
         repeats: Rounds, each with prompts of its own.
         endpoint: The endpoint.
-        checked: Result of the smoke test.
-        prompts: The staged prompts.
+        prompts: The staged prompts; they know how long the run may last.
         cell: The result, `cell.json`.
         metrics: Its headline numbers.
     """
@@ -44,7 +42,6 @@ def benchmark(
         concurrency,
         repeats,
         endpoint,
-        checked,
         prompts,
         cell,
         metrics,

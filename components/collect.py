@@ -7,13 +7,18 @@ from kfp import dsl
 
 
 @dsl.component(base_image=image_of("collect"), install_kfp_package=False)
-def collect(cells: dsl.Input[List[dsl.Dataset]], summary: dsl.Output[dsl.Dataset]):
+def collect(
+    cells: dsl.Input[List[dsl.Dataset]],
+    checked: dsl.Input[dsl.Artifact],
+    summary: dsl.Output[dsl.Dataset],
+):
     """Puts the results of all levels of one variant into one file.
 
     Args:
         cells: The results, one for each level.
+        checked: Result of the smoke test, with the levels that were not measured for it.
         summary: One result a line.
     """
     from eagle_bench.tasks.collect import collect
 
-    collect(cells, summary)
+    collect(cells, checked, summary)

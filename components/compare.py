@@ -14,6 +14,7 @@ def compare(
     concurrency: List[int],
     baseline: str,
     criteria: dict,
+    earlier: dict,
     summaries: dsl.Input[List[dsl.Dataset]],
     comparison: dsl.Output[dsl.Dataset],
     report: dsl.Output[dsl.HTML],
@@ -29,6 +30,7 @@ def compare(
         concurrency: The levels that were planned.
         baseline: Id of the variant that the others are compared with.
         criteria: Largest failure rate, price, SLO.
+        earlier: The cells that an earlier run has measured; empty for none.
         summaries: The results, one artifact for each variant.
         comparison: The whole answer, `comparison.json`.
         report: The report for people.
@@ -44,6 +46,7 @@ def compare(
         concurrency,
         baseline,
         criteria,
+        earlier,
         summaries,
         comparison,
         report,

@@ -11,6 +11,7 @@ def deploy_endpoint(
     location: str,
     run_id: str,
     variant: dict,
+    prompts: dsl.Input[dsl.Dataset],
     endpoint: dsl.Output[VertexEndpoint],
     gcp_resources: dsl.OutputPath(str),
 ):
@@ -23,9 +24,10 @@ def deploy_endpoint(
         location: Region of the endpoint.
         run_id: Id of the run; the endpoint's id is derived from it.
         variant: The variant with all its settings.
+        prompts: The staged prompts; they know how long the run may last.
         endpoint: The endpoint.
         gcp_resources: The long-running operation, for the console.
     """
     from eagle_bench.tasks.deploy import deploy
 
-    deploy(project, location, run_id, variant, endpoint, gcp_resources)
+    deploy(project, location, run_id, variant, prompts, endpoint, gcp_resources)

@@ -13,9 +13,11 @@ def stage_data(
     hf_token_secret: str,
     concurrency: List[int],
     repeats: int,
+    max_hours: float,
+    earlier: dict,
     prompts: dsl.Output[dsl.Dataset],
 ):
-    """Stages disjoint slices of prompts, one for each level, round and warm-up.
+    """Stages disjoint slices of prompts, one for each level, round and warm-up, and starts the run's budget.
 
     Args:
         workload: Data set, lengths, seed.
@@ -23,10 +25,10 @@ def stage_data(
         hf_token_secret: Secret Manager resource name of a Hugging Face token; empty for none.
         concurrency: The levels.
         repeats: Rounds of each level.
+        max_hours: How long the run may last from now; 0 for no limit.
+        earlier: The cells that an earlier run has measured, with the hashes of their prompts; empty for none.
         prompts: Folder with the manifest, the prompts and the tokenizer's files.
     """
-    from pathlib import Path
+    from eagle_bench.tasks.stage_data import stage_run
 
-    from eagle_bench.tasks.stage_data import stage_data as stage
-
-    stage(workload, tokenizer or None, hf_token_secret or None, concurrency, repeats, Path(prompts.path))
+    stage_run(workload, tokenizer or None, hf_token_secret or None, concurrency, repeats, max_hours, earlier, prompts)

@@ -3,7 +3,7 @@
     ExitHandler(teardown_all)
         stage_data →
         for each variant, side by side:       a nested pipeline
-            deploy_endpoint → smoke_test → for each level, one after another: benchmark → collect
+            deploy_endpoint → smoke_test → for each level that it gives, one after another: benchmark → collect
             teardown                          as soon as the variant is measured, whatever happened
         compare → conclude
 
@@ -31,13 +31,23 @@ NO_PROJECT = "none"  # a URL is looked up nowhere
 # The compiler runs a pipeline's function where it is defined, so its parts stand first.
 
 
-def _staged(workload: Any, tokenizer: Any, hf_token_secret: Any, concurrency: Any, repeats: Any) -> Any:
+def _staged(
+    workload: Any,
+    tokenizer: Any,
+    hf_token_secret: Any,
+    concurrency: Any,
+    repeats: Any,
+    max_hours: Any,
+    earlier: Any,
+) -> Any:
     staged = stage_data(
         workload=workload,
         tokenizer=tokenizer,
         hf_token_secret=hf_token_secret,
         concurrency=concurrency,
         repeats=repeats,
+        max_hours=max_hours,
+        earlier=earlier,
     )
     return staged.set_caching_options(False)  # the data set behind an address can change
 
@@ -53,11 +63,18 @@ def _levels(
     prompts: Any,
 ) -> Any:
     """One variant's endpoint, each level of it, and the results of all levels in one artifact."""
-    deployed = deploy_endpoint(project=project, location=location, run_id=RUN_ID, variant=variant)
+    deployed = deploy_endpoint(project=project, location=location, run_id=RUN_ID, variant=variant, prompts=prompts)
     deployed.set_caching_options(False)
-    checked = smoke_test(variant=variant, endpoint=deployed.outputs["endpoint"])
+    checked = smoke_test(
+        run_id=RUN_ID,
+        variant=variant,
+        concurrency=concurrency,
+        endpoint=deployed.outputs["endpoint"],
+        prompts=prompts,
+    )
     checked.set_caching_options(False)
-    with dsl.ParallelFor(concurrency, parallelism=1, name="concurrency") as level:
+    # What can't answer is not measured: no container is started for its levels.
+    with dsl.ParallelFor(checked.outputs["Output"], parallelism=1, name="concurrency") as level:
         measured = benchmark(
             run_id=RUN_ID,
             variant=variant,
@@ -66,16 +83,24 @@ def _levels(
             concurrency=level,
             repeats=repeats,
             endpoint=deployed.outputs["endpoint"],
-            checked=checked.outputs["checked"],
             prompts=prompts,
         )
         measured.set_caching_options(False)
         # The client must not be the bottleneck.
         measured.set_cpu_request("8").set_cpu_limit("8").set_memory_request("16G").set_memory_limit("16G")
-    return collect(cells=dsl.Collected(measured.outputs["cell"])).set_caching_options(False)
+    collected = collect(cells=dsl.Collected(measured.outputs["cell"]), checked=checked.outputs["checked"])
+    return collected.set_caching_options(False)
 
 
-def _answer(environment: Any, variants: Any, concurrency: Any, baseline: Any, criteria: Any, summaries: Any) -> None:
+def _answer(
+    environment: Any,
+    variants: Any,
+    concurrency: Any,
+    baseline: Any,
+    criteria: Any,
+    earlier: Any,
+    summaries: Any,
+) -> None:
     compared = compare(
         run_id=RUN_ID,
         environment=environment,
@@ -83,6 +108,7 @@ def _answer(environment: Any, variants: Any, concurrency: Any, baseline: Any, cr
         concurrency=concurrency,
         baseline=baseline,
         criteria=criteria,
+        earlier=earlier,
         summaries=summaries,
     )
     compared.set_caching_options(False)
@@ -135,11 +161,13 @@ def eagle_benchmark(
     environment: dict,
     tokenizer: str = "",
     hf_token_secret: str = "",
+    max_hours: float = 0.0,
+    earlier: dict = {},  # noqa: B006 (the pipeline's default, never changed)
 ):
     guard = teardown_all(project=project, location=location, run_id=RUN_ID, variants=variants)
     guard.set_caching_options(False)
     with dsl.ExitHandler(guard, name="give everything back"):
-        staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats)
+        staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats, max_hours, earlier)
         with dsl.ParallelFor(variants, name="variant") as variant:
             measured = benchmark_variant(
                 project=project,
@@ -151,7 +179,7 @@ def eagle_benchmark(
                 repeats=repeats,
                 prompts=staged.outputs["prompts"],
             )
-        _answer(environment, variants, concurrency, baseline, criteria, dsl.Collected(measured.output))
+        _answer(environment, variants, concurrency, baseline, criteria, earlier, dsl.Collected(measured.output))
 
 
 @dsl.pipeline(
@@ -168,8 +196,10 @@ def eagle_benchmark_of_urls(
     environment: dict,
     tokenizer: str = "",
     hf_token_secret: str = "",
+    max_hours: float = 0.0,
+    earlier: dict = {},  # noqa: B006 (the pipeline's default, never changed)
 ):
-    staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats)
+    staged = _staged(workload, tokenizer, hf_token_secret, concurrency, repeats, max_hours, earlier)
     with dsl.ParallelFor(variants, name="variant") as variant:
         measured = benchmark_url(
             variant=variant,
@@ -179,4 +209,4 @@ def eagle_benchmark_of_urls(
             repeats=repeats,
             prompts=staged.outputs["prompts"],
         )
-    _answer(environment, variants, concurrency, baseline, criteria, dsl.Collected(measured.output))
+    _answer(environment, variants, concurrency, baseline, criteria, earlier, dsl.Collected(measured.output))

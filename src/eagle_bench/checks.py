@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from eagle_bench import saturation
+from eagle_bench import provenance, saturation
 from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Losslessness, Warning
 from eagle_bench.config import least_requests
@@ -31,7 +31,18 @@ def warnings(
 ) -> tuple[Warning, ...]:
     """Everything that makes this result suspect, the gravest first."""
     found: list[Warning] = []
-    for check in (_presence, _failures, _settings, _served, _prompts, _tokens, _requests, _client):
+    for check in (
+        provenance.budget,
+        _presence,
+        _failures,
+        provenance.earlier_run,
+        _settings,
+        _served,
+        _prompts,
+        _tokens,
+        _requests,
+        _client,
+    ):
         found += check(grid)
     for compared in (_control, _possible, _drift, _side_effects):
         found += compared(grid, comparisons)
@@ -258,7 +269,8 @@ def _answers(lossless: Iterable[Losslessness]) -> Iterator[Warning]:
             yield _warn("not_lossless", text, found)
 
 
-_TOLD_ABOVE = ("client_saturated:", "failure_rate:")  # by `_client` and `_failures`, with what to do
+# By `_client`, `_failures` and `provenance`, with what to do.
+_TOLD_ABOVE = ("client_saturated:", "failure_rate:", "budget:")
 
 
 def _said_by_cells(grid: Grid) -> Iterator[Warning]:

@@ -22,6 +22,7 @@ COMMANDS = {
     "plan": "Check a config and say what its run takes, making nothing.",
     "compile": "Write the pipeline template for Vertex AI Pipelines.",
     "submit": "Submit the pipeline to Vertex AI.",
+    "fetch": "Get report and results of a job.",
     "bench": "Measure one endpoint at one concurrency.",
     "compare": "Compare saved results and write a report.",
     "cleanup": "Find and delete endpoints and models that runs left.",

@@ -18,12 +18,14 @@ class Meaning(NamedTuple):
 
 
 WarningCode = Literal[
+    "budget",
     "missing_cell",
     "duplicate_cell",
     "unplanned_cell",
     "cell_failed",
     "all_failed",
     "failures",
+    "earlier_run",
     "unequal_settings",
     "allowed_difference",
     "server_model",
@@ -55,6 +57,10 @@ _SATURATED = Meaning(
 
 # `warnings[].code` of comparison.json, in the order in which a report shows them.
 WARNINGS: dict[WarningCode, Meaning] = {
+    "budget": Meaning(
+        "the run's time (`max_hours`) was used up: cells are missing or were cut short",
+        "measure the rest with `submit --resume`",
+    ),
     "missing_cell": Meaning("a cell was planned and did not come in", "look at that step's log"),
     "duplicate_cell": Meaning("a cell came in more than once", "keep the file that belongs to this run"),
     "unplanned_cell": Meaning("a cell is not part of the plan and was left out", "take its file away"),
@@ -64,6 +70,10 @@ WARNINGS: dict[WarningCode, Meaning] = {
     "all_failed": Meaning("every request of a cell failed", "see whether the server is up, then read its log"),
     "failures": Meaning(
         "requests failed; failures are often the long ones, so what is left looks fast", "read the server's log"
+    ),
+    "earlier_run": Meaning(
+        "results were taken from an earlier run (`--resume`)",
+        "measure both sides anew where a small difference decides",
     ),
     "unequal_settings": Meaning(
         "the variants differ in more than speculation",
@@ -131,6 +141,7 @@ CellWarningCode = Literal[
     "failure_rate",
     "stopped_early",
     "interrupted",
+    "budget",
     "one_piece",
     "vllm_disagrees",
     "metrics_names",
@@ -149,6 +160,10 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     ),
     "interrupted": Meaning(
         "SIGTERM or SIGINT: what was measured by then is kept, what was in flight is dropped", "measure it again"
+    ),
+    "budget": Meaning(
+        "the run's time (`max_hours`) was used up: what was measured by then is kept, what was in flight is dropped",
+        "measure it again, with more time",
     ),
     "one_piece": Meaning(
         "answers came in one piece: no time passed between their tokens, so they have no TPOT",
@@ -190,6 +205,7 @@ FAILURES: dict[str, str] = {
     "timeout": "it took longer than it may",
     "cancelled": "somebody cancelled it",
     "interrupted": "a signal ended it",
+    "budget": "the run's time (`max_hours`) was used up",
     "unavailable": "the service could not be reached, or is overloaded; this often passes",
     "input": "the config asks for something that can't be",
     "unexpected": "a fault of eagle-bench: the step's log has the traceback",

@@ -221,6 +221,12 @@ class Config(Section):
         description="objectives that goodput and the report are held against",
         examples=[{"ttft_ms": 500.0, "tpot_ms": 30.0}],
     )
+    max_hours: Positive | None = Field(
+        None,
+        description="a budget: a run that lasts longer gives everything back and answers from what it has",
+        examples=[3.0],
+        json_schema_extra={"unit": "hours"},
+    )
 
     @field_validator("concurrency")
     @classmethod

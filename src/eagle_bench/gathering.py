@@ -6,22 +6,29 @@ them any more, they are compared here.
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
+from eagle_bench.adapters.earlier_cells import read_earlier
 from eagle_bench.analysis import compare
-from eagle_bench.comparison import Comparison, Plan
+from eagle_bench.comparison import Comparison
+from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult
-from eagle_bench.tasks.compare import write
+from eagle_bench.resuming import EarlierRun, Kept
+from eagle_bench.tasks.compare import planned, write
 
-COMPARISON, REPORT, SUMMARY, RESULTS, EARLIER = (
+COMPARISON, REPORT, SUMMARY, RUN, RESULTS, EARLIER = (
     "comparison.json",
     "report.html",
     "summary.md",
+    "run.json",
     "results",
     "earlier",
 )
@@ -35,53 +42,91 @@ class Gathered:
     cells: int
     planned: int
 
+    @property
+    def kept(self) -> str:
+        """How much there is, in words."""
+        return f"{self.cells} of {self.planned} cells were measured"
 
-def make_room(out: Path) -> None:
-    """Move what an earlier run left in a folder into `earlier/`, so that nothing is lost or mixed up."""
-    mine = [out / name for name in (COMPARISON, REPORT, SUMMARY, RESULTS) if (out / name).exists()]
+
+def make_room(out: Path) -> Path:
+    """Move what an earlier run left in a folder into `earlier/`, so that nothing is lost or mixed up.
+
+    Returns:
+        Where the earlier run is now; `out` itself where there was none.
+    """
+    mine = [out / name for name in (COMPARISON, REPORT, SUMMARY, RUN, RESULTS) if (out / name).exists()]
     if not mine:
-        return
+        return out
     when = datetime.fromtimestamp(max(path.stat().st_mtime for path in mine))
     folder = out / EARLIER / f"{when:%Y%m%d-%H%M%S}"
     folder.mkdir(parents=True, exist_ok=True)
     for path in mine:
         path.rename(folder / path.name)
+    return folder
 
 
-def gather(artifacts: Path, plan: Plan, out: Path) -> Gathered:
+def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Path) -> Gathered:
     """Copy results out of a run's artifact folder, comparing them where the run itself did not get to it.
 
     Args:
-        artifacts: the pipeline root of the run, as the local runner lays it out.
-        plan: what was to be measured.
+        artifacts: what the run's tasks wrote: a pipeline root, of this machine or fetched.
+        parameters: what the run was told.
+
+    Raises:
+        InputError: the parameters are not those of a run of ours.
     """
-    planned = len(plan.variants) * len(plan.levels)
-    cells = list(_cells(artifacts))
+    plan = planned(run_id, parameters)
+    out.mkdir(parents=True, exist_ok=True)
+    note = {"run": run_id, "parameters": dict(parameters)}
+    (out / RUN).write_text(json.dumps(note, indent=1), encoding="utf-8")
+    size = len(plan.variants) * len(plan.levels)
+    cells = [kept.cell for kept in (*kept_in(artifacts), *read_earlier(parameters.get("earlier") or {}))]
     if not cells:
-        return Gathered(None, 0, planned)
+        return Gathered(None, 0, size)
     results = out / RESULTS
-    results.mkdir(parents=True, exist_ok=True)
+    results.mkdir(exist_ok=True)
     for cell in cells:
         name = f"{cell.variant}-c{cell.concurrency}.json"
         (results / name).write_text(cell.model_dump_json(indent=1), encoding="utf-8")
     measured = sum(cell.metrics is not None for cell in cells)
-    compared = next(iter(sorted(artifacts.glob("**/compare/comparison"))), None)
+    compared = next(iter(sorted(artifacts.glob("**/compare*/comparison"))), None)
     if compared:
         folder = compared.parent
         for source, name in ((compared, COMPARISON), (folder / "report", REPORT), (folder / "summary", SUMMARY)):
             shutil.copyfile(source, out / name)
-        return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, planned)
+        return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, size)
     answer = compare(plan, cells)
     write(answer, out / COMPARISON, out / REPORT, out / SUMMARY)
-    return Gathered(answer, measured, planned)
+    return Gathered(answer, measured, size)
 
 
-def _cells(artifacts: Path) -> list[CellResult]:
-    """The cells of a run; a file that was cut short is no cell."""
+def kept_in(artifacts: Path) -> list[Kept]:
+    """The cells of a run, measured or given up before, each with its file; one that was cut short is no cell."""
     found = []
-    for path in sorted(artifacts.glob("**/benchmark/cell")):
-        try:
-            found.append(CellResult.model_validate_json(path.read_bytes()))
-        except ValidationError:
-            continue
+    for path in sorted((*artifacts.glob("**/benchmark*/cell"), *artifacts.glob("**/smoke-test*/checked"))):
+        for line in path.read_bytes().splitlines():
+            try:
+                found.append(Kept(str(path), CellResult.model_validate_json(line)))
+            except ValidationError:
+                continue
     return found
+
+
+def run_in(folder: Path) -> EarlierRun:
+    """The run whose results were gathered in a folder.
+
+    Raises:
+        InputError: there are none.
+    """
+    try:
+        note = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        cells = tuple(
+            Kept(str(path), CellResult.model_validate_json(path.read_bytes()))
+            for path in sorted((folder.resolve() / RESULTS).glob("*.json"))
+        )
+        return EarlierRun(str(note["run"]), note["parameters"], cells)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{folder}: holds no run that can be gone on with: {error}.",
+            hint=f"Give the folder that `run` or `fetch` wrote, with {RUN} and {RESULTS}/ in it.",
+        ) from None

@@ -9,6 +9,9 @@ from eagle_bench.comparison import Plan
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
 
+Key = tuple[str, int]
+"""A cell's place: variant and concurrency."""
+
 
 @dataclass(frozen=True)
 class Grid:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from eagle_bench.adapters import pipeline_jobs, vertex
-from eagle_bench.adapters.pipeline_template import compile_template
+from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, vertex
+from eagle_bench.adapters.pipeline_template import compile_template, parameters
 from eagle_bench.config import Config
-from eagle_bench.gathering import Gathered, gather, make_room
+from eagle_bench.gathering import Gathered, gather, make_room, run_in
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
-from eagle_bench.tasks.compare import plan_of
+from eagle_bench.resuming import EarlierRun, resume
 from eagle_bench.variants import resolve
 
 Say = Callable[[str], None]
@@ -32,19 +32,32 @@ class LocalRun:
     gathered: Gathered
 
 
-def run(config: Config, settings: Settings, out: Path, say: Say, images: Mapping[str, str] | None = None) -> LocalRun:
+def run(
+    config: Config,
+    settings: Settings,
+    out: Path,
+    say: Say,
+    images: Mapping[str, str] | None = None,
+    resumed: Path | None = None,
+) -> LocalRun:
     """Run the pipeline through Local Vertex, and bring its results together in `out`.
 
     Ctrl-C cancels the job, gives everything back and keeps what was measured: the state is CANCELLED then.
 
     Args:
         images: what the components run in, if `settings.docker` says that they run in containers.
+        resumed: folder of an earlier run, whose whole cells are taken.
 
     Raises:
-        InputError: the config can't be used here.
+        InputError: the config can't be used here, or not with the earlier run.
         ServiceError: Local Vertex did not start or refused the job.
     """
-    make_room(out)
+    earlier = run_in(resumed) if resumed else None
+    if earlier:
+        resume(parameters(config, {}), earlier)  # refused before anything is moved
+    moved = make_room(out)
+    if resumed and earlier and resumed.resolve() == out.resolve():
+        earlier = run_in(moved)
     template = out / "pipeline.yaml"
     digest = compile_template(template, images=images)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
@@ -52,34 +65,30 @@ def run(config: Config, settings: Settings, out: Path, say: Say, images: Mapping
     environment = {"machine": _machine()}
     with LocalVertex(settings) as server:
         os.environ.update(server.environment)
-        job = pipeline_jobs.prepare(config, template, run_id, environment)
-        name = pipeline_jobs.submit(job)
+        assert config.pipeline_root
+        artifacts = server.artifacts_folder(config.pipeline_root, run_id)
+        if earlier:
+            earlier = _in_bucket(earlier, server.bucket_folder(""), artifacts / "earlier")
+        job = pipeline_jobs.prepare(config, template, run_id, environment, earlier=earlier)
+        told_to_run = pipeline_jobs.parameters_of(job)
+        name = submissions.submit(job)
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         try:
             state = _follow(name, server.job_folder(run_id), say)
         except KeyboardInterrupt:
             say("interrupted: cancelling the run and giving everything back")
-            state = _cancel(name)
+            state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
         finally:
             _nothing_left(config, run_id, say)
-        assert config.pipeline_root
-        artifacts = server.artifacts_folder(config.pipeline_root, run_id)
-        plan = plan_of(
-            resolve(config),
-            config.concurrency,
-            config.baseline,
-            config.criteria,
-            {"run": run_id, "pipeline template": f"sha256:{digest}", **environment},
-        )
-        gathered = gather(artifacts, plan, out)
+        gathered = gather(artifacts, run_id, told_to_run, out)
     return LocalRun(run_id, state.state, state.error, gathered)
 
 
-def _follow(name: str, folder: Path, say: Say) -> pipeline_jobs.JobState:
+def _follow(name: str, folder: Path, say: Say) -> running_jobs.JobState:
     """Watch a job to its end, passing on what its tasks tell."""
     lines = _Tail(folder)
     last = None
-    for state in pipeline_jobs.watch(name, poll_s=0.5):
+    for state in running_jobs.watch(name, poll_s=0.5):
         for line in lines.new():
             say(line)
         last = state
@@ -87,6 +96,16 @@ def _follow(name: str, folder: Path, say: Say) -> pipeline_jobs.JobState:
         say(line)
     assert last is not None
     return last
+
+
+def _in_bucket(earlier: EarlierRun, buckets: Path, folder: Path) -> EarlierRun:
+    """The earlier run with its cells copied into a bucket, where every task can read them, in a container too."""
+    folder.mkdir(parents=True)
+    cells = []
+    for kept in earlier.cells:
+        copy = shutil.copy(kept.address, folder)
+        cells.append(replace(kept, address=f"gs://{Path(copy).relative_to(buckets).as_posix()}"))
+    return replace(earlier, cells=tuple(cells))
 
 
 class _Tail:
@@ -108,16 +127,6 @@ class _Tail:
                 text = told(line)
                 if text:
                     yield text
-
-
-def _cancel(name: str) -> pipeline_jobs.JobState:
-    """Cancel, and wait until nothing of the job runs any more."""
-    pipeline_jobs.cancel(name)
-    deadline = time.monotonic() + WAIT_FOR_CANCEL_S
-    for state in pipeline_jobs.watch(name, poll_s=0.5):
-        if state.ended or time.monotonic() > deadline:
-            break
-    return state
 
 
 def _nothing_left(config: Config, run_id: str, say: Say) -> None:

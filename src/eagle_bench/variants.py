@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from pydantic import Field
+
 from eagle_bench.config import Config
-from eagle_bench.fields import Section
+from eagle_bench.fields import Level, Section
 from eagle_bench.secrecy import SecretName
 from eagle_bench.serving import Serving
+
+NO_LEVEL = 0
+"""Stands alone in a list of levels where none is to be measured: not every runner takes loops over nothing."""
 
 
 class VariantSpec(Section):
@@ -22,11 +28,21 @@ class VariantSpec(Section):
     served_model: str | None = None
     api_key_secret: SecretName | None = None
     hf_token_secret: SecretName | None = None
+    levels: tuple[Level, ...] | None = Field(None, description="the levels to measure; None: all of the run")
 
     @property
     def deployed(self) -> bool:
         """Whether a run makes (and deletes) this variant's endpoint."""
         return self.endpoint is None and self.url is None
+
+    @property
+    def to_measure(self) -> bool:
+        """Whether anything is; an earlier run may have measured it all."""
+        return self.levels != ()
+
+    def levels_of(self, run: Sequence[int]) -> tuple[int, ...]:
+        """The levels that this variant is measured at, of those of its run."""
+        return tuple(int(level) for level in run) if self.levels is None else self.levels
 
     def as_parameter(self) -> dict[str, Any]:
         """Plain JSON values without what is absent: consoles show parameters to people."""

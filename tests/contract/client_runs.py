@@ -41,6 +41,7 @@ def cell(
     base_url: str | None = None,
     settings: dict[str, Any] | None = None,
     processes: int | None = None,
+    deadline_s: float | None = None,
     **target: Any,
 ) -> CellResult:
     return measure(
@@ -61,4 +62,5 @@ def cell(
         run_id="r",
         on_progress=progress.append if progress is not None else lambda _: None,
         processes=processes,
+        deadline_s=deadline_s,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 import pytest
@@ -73,6 +74,14 @@ def test_counts_tokens_and_kinds_are_the_servers(modes: tuple[str, ...], k: int)
     else:
         assert found.metrics is not None
         assert found.token_source == "usage"
+
+
+def test_a_cell_ends_at_its_deadline_and_keeps_what_there_is() -> None:
+    with TruthServer("hang:5", only=MARK, tokens=24, first_ms=5, token_ms=0.5) as server:
+        found = cell(server, deadline_s=time.time() + 2)
+    assert any(warning.startswith("budget:") for warning in found.warnings)
+    assert found.counts.requested < 24
+    assert found.counts.failed == 0
 
 
 def _kinds(journal: list[oracle.Entry]) -> Counter[str]:

@@ -20,7 +20,7 @@ def read(path):
     return json.loads(path.read_text())
 
 
-def test_a_run_and_a_second_one_whose_engine_dies(start, config, engines, tmp_path):
+def test_a_run_a_second_one_whose_engine_dies_and_a_third_that_mends_it(start, config, engines, tmp_path):
     out = tmp_path / "out"
     first = start("run", config(), "--engines", engines("--words=20", "--pause=0.002"), "--out", out)
     assert first.finish() == 0, first.text
@@ -69,6 +69,23 @@ def test_a_run_and_a_second_one_whose_engine_dies(start, config, engines, tmp_pa
     assert kept["started_at"] > cells["baseline-c2.json"]["started_at"]
     (earlier,) = (out / "earlier").iterdir()
     assert read(earlier / "comparison.json") == answer
+
+    # A third one goes on with the second: what it has is taken, what is missing is measured.
+    options = ("--engines", engines("--words=20", "--pause=0.002"), "--out", out, "--resume", out)
+    third = start("run", config(), *options)
+    assert third.finish() == 0, third.text
+    assert "baseline: nothing left to measure" in third.text
+    assert "c=1" not in third.text
+    mended = {path.name: read(path) for path in (out / "results").iterdir()}
+    assert mended.pop("other-c2.json")["counts"]["completed"] == 50
+    for name, cell in mended.items():
+        assert cell["run_id"] == kept["run_id"]
+        assert cell["counts"]["completed"] == 50, name
+    verdicts = {row["concurrency"]: row["verdict"] for row in read(out / "comparison.json")["comparisons"]}
+    assert "invalid" not in verdicts.values()
+    assert "earlier_run" in {warning["code"] for warning in read(out / "comparison.json")["warnings"]}
+    assert len(list((out / "earlier").iterdir())) == 2
+    assert nothing_left(str(out))
 
 
 def test_ctrl_c_leaves_nothing_running_and_says_what_was_kept(start, config, engines, tmp_path):

@@ -99,7 +99,7 @@ def test_its_parameters_are_a_config_s_without_a_place(spec):
     given = parameters(Config.model_validate(CONFIG), {}, open_source=True)
     assert set(given) == set(definitions)
     assert not {"project", "location"} & set(given)
-    types = {"LIST": list, "STRUCT": dict, "STRING": str, "NUMBER_INTEGER": int}
+    types = {"LIST": list, "STRUCT": dict, "STRING": str, "NUMBER_INTEGER": int, "NUMBER_DOUBLE": float}
     assert all(isinstance(given[name], types[definition["parameterType"]]) for name, definition in definitions.items())
 
 

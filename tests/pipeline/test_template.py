@@ -75,7 +75,7 @@ def test_loop_items_have_their_types(spec):
         if name.endswith("-loop-item")
     }
     assert {kind for name, kind in items.items() if "variants" in name} == {"STRUCT"}
-    assert {kind for name, kind in items.items() if "concurrency" in name} == {"NUMBER_INTEGER"}
+    assert {kind for name, kind in items.items() if "smoke-test" in name} == {"NUMBER_INTEGER"}
 
 
 def test_nothing_that_acts_or_measures_is_cached(spec):
@@ -106,6 +106,13 @@ def test_levels_run_one_after_another(spec):
     dag = spec["components"]["comp-benchmark-variant"]["dag"]["tasks"]
     loops = [task for task in dag.values() if "parameterIterator" in task]
     assert [loop["iteratorPolicy"]["parallelismLimit"] for loop in loops] == [1]
+
+
+def test_only_the_levels_that_the_smoke_test_gives_are_measured(spec):
+    dag = spec["components"]["comp-benchmark-variant"]["dag"]["tasks"]
+    (loop,) = [task for task in dag.values() if "parameterIterator" in task]
+    source = loop["inputs"]["parameters"][loop["parameterIterator"]["items"]["inputParameter"]]
+    assert source["taskOutputParameter"] == {"producerTask": "smoke-test", "outputParameterKey": "Output"}
 
 
 def test_variants_run_side_by_side(spec):

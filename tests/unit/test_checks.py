@@ -250,3 +250,22 @@ def test_what_differs_beyond_speculation_is_said(allowed: bool, code: str) -> No
     differing = {"eagle3": [{"key": "max-num-seqs", "baseline": None, "variant": "4", "allowed": allowed}]}
     warning = found(code, answer(*pair(), differences=differing))
     assert "max-num-seqs (not set and 4)" in warning.text and warning.variant == "eagle3"
+
+
+def test_results_of_an_earlier_run_are_named_with_it() -> None:
+    before, after = pair()
+    before |= {"run_id": "run-1", "started_at": "2026-11-30T10:00:00+00:00"}
+    after |= {"run_id": "run-2"}
+    warning = found("earlier_run", answer(before, after, run={"run": "run-2"}))
+    assert warning.variant == "baseline"
+    assert "at concurrency 1 are those of the earlier run run-1 of 2026-11-30" in warning.text
+    assert not [w for w in answer(before, after).warnings if w.code == "earlier_run"]  # files, not a run
+
+
+def test_a_budget_that_was_used_up_says_what_is_missing() -> None:
+    before, after = pair(warnings=["budget: the run's budget was used up"])
+    failure = {"stage": "benchmark", "kind": "budget", "message": "not begun"}
+    missing = cell("eagle3", 2, FAST) | {"metrics": None, "requests": [], "failure": failure}
+    comparison = answer(before, after, missing)
+    assert "1 cell of 4 not measured and 1 cell cut short" in found("budget", comparison).text
+    assert not [w for w in comparison.warnings if w.code == "client"]

@@ -22,6 +22,7 @@ IMPURE_FILES = {
     "planning.py",
     "planned_images.py",
     "cloud_checks.py",
+    "earlier_runs.py",
     "progress.py",
     "__init__.py",
     "__main__.py",

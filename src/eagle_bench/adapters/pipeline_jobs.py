@@ -1,46 +1,26 @@
-"""Pipeline jobs on Vertex AI: submitting one, watching it, cancelling it."""
+"""Pipeline jobs on Vertex AI: from a config to a job that is ready to be submitted."""
 
 from __future__ import annotations
 
 import json
-import logging
 import re
 import secrets
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from eagle_bench import __version__
 from eagle_bench.adapters.artifact_registry import reading_template
 from eagle_bench.adapters.pipeline_template import images_in, parameters, sha256_of
-from eagle_bench.adapters.vertex import Place, address
+from eagle_bench.adapters.vertex import Place
 from eagle_bench.adapters.vertex_address import sdk_options
-from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
+from eagle_bench.resuming import EarlierRun, resume
 
-ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"})
-POLL_S = 10.0
-CONSOLE = "https://console.cloud.google.com/vertex-ai"
-
-
-@dataclass(frozen=True)
-class JobState:
-    """A job at one moment. States are without Vertex AI's prefixes: RUNNING, SUCCEEDED, …"""
-
-    name: str
-    state: str
-    error: str | None
-    tasks: tuple[tuple[str, str, str], ...]  # id, name, state
-
-    @property
-    def ended(self) -> bool:
-        return self.state in ENDED
+FailurePolicy = Literal["slow", "fast"]
 
 
 def new_run_id(now: datetime | None = None) -> str:
@@ -55,17 +35,22 @@ def prepare(
     run_id: str,
     environment: dict[str, str],
     *,
+    earlier: EarlierRun | None = None,
     labels: dict[str, str] | None = None,
+    failure_policy: FailurePolicy = "slow",
     credentials_needed: bool = True,
 ) -> Any:
-    """The job, ready for `submit`; `request_of` shows it.
+    """The job, ready for `submissions`; `request_of` shows it.
 
     Args:
         template: a compiled file, or its https:// address in Artifact Registry (`pinned_template`).
+        earlier: a run whose whole cells are taken, so that only the others are measured.
+        failure_policy: whether, once a task has failed, those that don't need it still start ("slow") or not ("fast").
         credentials_needed: False to look at the request of a file only.
 
     Raises:
-        InputError: the config has no `pipeline_root`, the region is none, or the template can't be used.
+        InputError: the config has no `pipeline_root`, the region is none, the template can't be used, or the earlier
+            run is another one's.
         ServiceError: there are no credentials, or Artifact Registry does not give the template.
     """
     from google.auth.credentials import AnonymousCredentials
@@ -89,13 +74,17 @@ def prepare(
         shown["pipeline template"] = f"sha256:{sha256_of(template)}"
     else:
         shown["pipeline template"] = template
+    if earlier:
+        shown["goes on with"] = earlier.run_id
+    values = parameters(config, shown)
     arguments = {
         "display_name": run_id,
         "job_id": run_id,
         "template_path": str(template),
         "pipeline_root": config.pipeline_root,
-        "parameter_values": parameters(config, shown),
+        "parameter_values": resume(values, earlier) if earlier else values,
         "labels": labels or {},
+        "failure_policy": failure_policy,
         # None: each task says itself whether it may be cached; True or False would override them all.
         "enable_caching": None,
     }
@@ -108,8 +97,16 @@ def prepare(
         raise InputError(f"{template}: not a pipeline template that can be used: {error}.") from None
 
 
+def parameters_of(job: Any) -> dict[str, Any]:
+    """What a prepared job tells the pipeline."""
+    from google.protobuf import json_format
+
+    runtime: dict[str, Any] = json_format.MessageToDict(job._gca_resource.runtime_config._pb)
+    return dict(runtime["parameterValues"])
+
+
 def request_of(job: Any) -> dict[str, Any]:
-    """What `submit` sends: the body of CreatePipelineJob, with the id that goes into its address."""
+    """What is sent to submit it: the body of CreatePipelineJob, with the id that goes into its address."""
     from google.protobuf import json_format
 
     # The client shows a job only after it was created; the request stands ready before.
@@ -123,69 +120,3 @@ def request_of(job: Any) -> dict[str, Any]:
 def images_of(job: Any) -> frozenset[str]:
     """Every image that the job's components run in."""
     return images_in(request_of(job)["pipelineJob"]["pipelineSpec"])
-
-
-def submit(job: Any, *, service_account: str | None = None, experiment: str | None = None) -> str:
-    """Send the job; its resource name comes back.
-
-    Raises:
-        ServiceError: Vertex AI refused it; `kind` and hint say why.
-    """
-    # The client's own lines would stand between ours; what it logs as an exception, the service says again.
-    logging.getLogger("google.cloud.aiplatform.pipeline_jobs").setLevel(logging.CRITICAL)
-    with told("submit the pipeline job"):
-        job.submit(service_account=service_account, experiment=experiment)
-    return str(job.resource_name)
-
-
-def state_of(job_name: str) -> JobState:
-    """How a job stands now.
-
-    Raises:
-        ServiceError: it can't be looked up.
-    """
-    with told(f"look up {job_name}"):
-        job = _client(job_name).get_pipeline_job(name=job_name)
-    tasks = tuple((str(task.task_id), task.task_name, task.state.name) for task in job.job_detail.task_details)
-    return JobState(
-        name=job_name,
-        state=job.state.name.removeprefix("PIPELINE_STATE_"),
-        error=job.error.message or None if job.error else None,
-        tasks=tasks,
-    )
-
-
-def watch(
-    job_name: str, *, poll_s: float | None = None, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[JobState]:
-    """The job's state again and again, the last one when it has ended."""
-    pause = poll_s if poll_s is not None else min(POLL_S, address(Place.of(job_name).location).poll_s)
-    while True:
-        state = state_of(job_name)
-        yield state
-        if state.ended:
-            return
-        sleep(pause)
-
-
-def cancel(job_name: str) -> None:
-    """Ask for the end of a job. No new task starts then, teardown neither: call `cleanup` afterwards.
-
-    Raises:
-        ServiceError: it can't be cancelled.
-    """
-    with told(f"cancel {job_name}"):
-        _client(job_name).cancel_pipeline_job(name=job_name)
-
-
-def console_link(job_name: str) -> str:
-    """Where a person sees the job."""
-    place = Place.of(job_name)
-    run_id = job_name.rsplit("/", 1)[-1]
-    return f"{CONSOLE}/locations/{place.location}/pipelines/runs/{run_id}?project={place.project}"
-
-
-def _client(job_name: str) -> Any:
-    from google.cloud import aiplatform_v1
-
-    return aiplatform_v1.PipelineServiceClient(**address(Place.of(job_name).location).client_options())

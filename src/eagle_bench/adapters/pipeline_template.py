@@ -104,6 +104,8 @@ def parameters(config: Config, environment: dict[str, str], *, open_source: bool
         "criteria": config.criteria.model_dump(mode="json", exclude_none=True),
         "tokenizer": config.tokenizer or "",
         "hf_token_secret": config.hf_token_secret or "",
+        "max_hours": config.max_hours or 0.0,
+        "earlier": {},
         "environment": environment,
     }
     if open_source:

@@ -85,6 +85,38 @@ def download_folder(address: str, folder: Path, *, wanted: Callable[[str], bool]
     return found
 
 
+def download_tree(address: str, folder: Path, *, wanted: Callable[[str], bool]) -> list[Path]:
+    """Fetch the wanted objects below `gs://bucket/folder`, at any depth and under the same names; none is fine.
+
+    Args:
+        wanted: gets each object's name from the folder on: `task/output`.
+
+    Raises:
+        ServiceError: they may not be read, or didn't arrive whole.
+    """
+    bucket, name = split(address)
+    prefix = f"{name.strip('/')}/" if name.strip("/") else ""
+    found = []
+    with _told(address):
+        for blob in _client().list_blobs(bucket, prefix=prefix, timeout=TIMEOUT_S):
+            rest = blob.name.removeprefix(prefix)
+            target = folder / rest
+            if rest and wanted(rest) and target.resolve().is_relative_to(folder.resolve()):
+                _download(blob, target)
+                found.append(target)
+    return found
+
+
+def read(address: str) -> bytes:
+    """The content of one object.
+
+    Raises:
+        ServiceError: it is not there, may not be read, or didn't arrive whole.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        return download_file(address, Path(scratch)).read_bytes()
+
+
 def _download(blob: Any, target: Path) -> None:
     """Fetch through a name of its own: a file with the final name is always whole, also with two runs at once."""
     if target.exists() and blob.md5_hash == _md5(target):

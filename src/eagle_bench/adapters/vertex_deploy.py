@@ -47,7 +47,8 @@ def deploy(
     Args:
         on_operation: gets the operation's resource name before the wait for it.
         on_progress: gets a line for people, now and then.
-        timeout_s: of the whole wait; by default `serving.deploy_timeout_s` and ten minutes for making machines ready.
+        timeout_s: of the whole wait, where it is shorter than `serving.deploy_timeout_s` and ten minutes for making
+            machines ready.
 
     Raises:
         ServiceError: with `kind` (quota, permission, image, eula, gated-model, not-found, timeout, …) and a hint.
@@ -78,7 +79,7 @@ def deploy(
         labelled.put()
         on_progress(f"{spec.id}: waiting for the endpoint to serve, {elapsed_s:.0f} s so far")
 
-    serving_timeout_s = spec.serving.deploy_timeout_s if spec.serving else 7200
+    own_timeout_s = (spec.serving.deploy_timeout_s if spec.serving else 7200) + WAITING_MARGIN_S
     with cancelled_unless_done(client, operation):
         on_operation(operation)
         done = wait(
@@ -86,7 +87,7 @@ def deploy(
             operation,
             doing=doing,
             poll_s=there.poll_s,
-            timeout_s=timeout_s or serving_timeout_s + WAITING_MARGIN_S,
+            timeout_s=own_timeout_s if timeout_s is None else min(timeout_s, own_timeout_s),
             on_poll=on_poll,
         )
     response = aiplatform_v1.DeployResponse()

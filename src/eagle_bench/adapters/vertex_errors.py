@@ -73,7 +73,9 @@ def service_error(doing: str, error: Exception) -> ServiceError:
 
     code: int | None = getattr(error, "code", None)
     message = str(getattr(error, "message", None) or error)
-    if isinstance(error, google.auth.exceptions.GoogleAuthError):
+    if isinstance(error, google.auth.exceptions.TransportError):  # on the way to a token
+        kind, message = "unavailable", str(error.args[0] if error.args else error)
+    elif isinstance(error, google.auth.exceptions.GoogleAuthError):
         kind, message = "authentication", str(error.args[0] if error.args else error)
     elif isinstance(error, OSError):
         hint = "Check the network, and the region's name."

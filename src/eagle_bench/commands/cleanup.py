@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -26,16 +27,33 @@ UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 @click.option("--older-than", metavar="AGE", help="All runs' leftovers of at least this age: 30m, 6h, 2d.")
 @click.option("--project", required=True, envvar="GOOGLE_CLOUD_PROJECT", help="Project of the endpoints.")
 @click.option("--location", default="us-central1", show_default=True, help="Region of the endpoints.")
+@click.option("--cancel", is_flag=True, help="With --yes: cancel the run's job first, and wait for its end.")
 @click.option("--yes", is_flag=True, help="Delete them; without it they are only listed.")
 @json_output.option
-def command(run_id: str | None, older_than: str | None, project: str, location: str, yes: bool, as_json: bool) -> None:
+def command(
+    run_id: str | None,
+    older_than: str | None,
+    project: str,
+    location: str,
+    cancel: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
     """Find endpoints and models that runs left, by RUN_ID or by age, and delete them with --yes."""
     if (run_id is None) == (older_than is None):
         raise click.UsageError("Give a RUN_ID or --older-than, one of them.")
+    if cancel and run_id is None:
+        raise click.UsageError("--cancel needs a RUN_ID: its job is the one to cancel.")
     least = age(older_than) if older_than else timedelta(0)
     from eagle_bench.adapters import vertex
 
     place = vertex.Place(project, location)
+    if cancel and yes:
+        from eagle_bench.adapters.running_jobs import cancel_and_give_back
+
+        say = partial(click.echo, err=as_json)
+        state = cancel_and_give_back(f"{place}/pipelineJobs/{run_id}", say)
+        say(f"the job {run_id} is {state.state}")
     found = [made for made in vertex.leftovers(place, run_id) if datetime.now(UTC) - made.created >= least]
     with json_output.json_only(as_json) as tell:
         for made in found:

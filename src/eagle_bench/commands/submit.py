@@ -14,10 +14,13 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.errors import InputError
 
 if TYPE_CHECKING:
+    from eagle_bench.adapters.pipeline_jobs import FailurePolicy
+    from eagle_bench.config import Config
     from eagle_bench.outcomes import SubmitOutcome
+    from eagle_bench.resuming import EarlierRun
 
 LABEL_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -38,6 +41,17 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 )
 @click.option("--experiment", help="Vertex AI Experiment that the run's metrics are added to.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the job; may be repeated.")
+@click.option(
+    "--failure-policy",
+    type=click.Choice(["slow", "fast"]),
+    default="slow",
+    show_default=True,
+    help="Once a task has failed: slow starts those that don't need it, fast starts none.",
+)
+@click.option("--resume", metavar="RUN", help="Id or name of a job that ended: only what it lacks is measured.")
+@click.option(
+    "--schedule", "cron", metavar="CRON", help="Run again and again: '0 3 * * 1', 'TZ=Europe/Berlin 0 3 * * 1'."
+)
 @click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
 @click.option("--skip-checks", is_flag=True, help="Don't look first whether data, tokenizer and images can be had.")
 @click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
@@ -48,17 +62,26 @@ def command(
     images: tuple[str, ...],
     experiment: str | None,
     labels: tuple[str, ...],
+    failure_policy: FailurePolicy,
+    resume: str | None,
+    cron: str | None,
     wait: bool,
     skip_checks: bool,
     dry_run: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
-    from eagle_bench.adapters import pipeline_jobs
+    from eagle_bench.adapters import pipeline_jobs, submissions
+    from eagle_bench.adapters.running_jobs import console_link, schedules_link
+    from eagle_bench.adapters.vertex_address import Place
 
     given = config_file.load(config, needs=("pipeline_root",))
     if template and images:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
+    if cron is not None:
+        submissions.check_cron(cron)
+        if wait or experiment or resume or as_json:
+            raise click.UsageError("--schedule makes no run now: leave out --wait, --experiment, --resume and --json.")
     checked = not (dry_run or skip_checks)
     if checked:
         from eagle_bench.adapters.vertex_address import on_this_machine
@@ -67,26 +90,50 @@ def command(
         preflight(given, on_this_machine=on_this_machine())
     if dry_run and template is None and not images:
         click.echo("no --image: the request names images that are in no registry", err=True)
-    run_id = pipeline_jobs.new_run_id()
+    place = Place(given.project, given.location)
+    earlier = _earlier(resume, given) if resume else None
+    if experiment and not dry_run:
+        submissions.check_experiment(place, experiment)
     with _template(template, images) as source:
-        job = pipeline_jobs.prepare(given, source, run_id, {}, labels=_labels(labels), credentials_needed=not dry_run)
+        job = pipeline_jobs.prepare(
+            given,
+            source,
+            pipeline_jobs.new_run_id(),
+            {},
+            earlier=earlier,
+            labels=_labels(labels),
+            failure_policy=failure_policy,
+            credentials_needed=not dry_run,
+        )
         if dry_run:
             click.echo(json.dumps(pipeline_jobs.request_of(job), indent=2))
-            return
+            return 0
         if checked:
             _check_images(job)
-        name = pipeline_jobs.submit(job, service_account=given.service_account, experiment=experiment)
+        if cron is not None:
+            name = submissions.schedule(job, cron, f"eagle-bench {config.stem}", service_account=given.service_account)
+            click.echo(f"scheduled {name}: {cron}\n{schedules_link(place)}")
+            return 0
+        name = submissions.submit(
+            job,
+            service_account=given.service_account,
+            experiment=experiment,
+            on_trouble=lambda text: click.echo(text, err=True),
+        )
     with json_output.json_only(as_json) as tell:
-        click.echo(f"submitted {name}\n{pipeline_jobs.console_link(name)}")
+        click.echo(f"submitted {name}\n{console_link(name)}")
         try:
-            if wait:
-                _wait(name)
+            if not wait:
+                return 0
+            from eagle_bench.commands import waiting
+
+            return waiting.wait(name)
         finally:
             tell(_outcome(name, ended=wait))
 
 
 def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
-    from eagle_bench.adapters.pipeline_jobs import console_link, state_of
+    from eagle_bench.adapters.running_jobs import console_link, state_of
     from eagle_bench.outcomes import SubmitOutcome
 
     state = state_of(name) if ended else None
@@ -97,6 +144,18 @@ def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
         state=state.state if state else None,
         error=state.error if state else None,
     )
+
+
+def _earlier(run: str, config: Config) -> EarlierRun:
+    """The run to go on with, once it is known that this config can."""
+    from eagle_bench.adapters.pipeline_template import parameters
+    from eagle_bench.commands.fetch import job_name
+    from eagle_bench.earlier_runs import run_of
+    from eagle_bench.resuming import resume
+
+    earlier = run_of(job_name(run, config.project, config.location))
+    resume(parameters(config, {}), earlier)
+    return earlier
 
 
 @contextmanager
@@ -131,28 +190,6 @@ def _check_images(job: Any) -> None:
     if not on_this_machine():
         for image in check_images(pipeline_jobs.images_of(job)):
             click.echo(f"{image}: not looked for, its registry is not Artifact Registry", err=True)
-
-
-def _wait(name: str) -> None:
-    """Follow a job to its end.
-
-    Raises:
-        NoUsableResult: it did not succeed.
-    """
-    from eagle_bench.adapters import pipeline_jobs
-
-    seen: dict[str, str] = {}
-    state = None
-    for state in pipeline_jobs.watch(name):
-        for task, title, now in state.tasks:
-            if seen.get(task) != now:
-                seen[task] = now
-                click.echo(f"{title}: {now}")
-    if state is None or state.state != "SUCCEEDED":
-        shown = state.state if state else "unknown"
-        why = f" {state.error}" if state and state.error else ""
-        raise NoUsableResult(f"the job ended {shown}.{why}", hint=pipeline_jobs.console_link(name))
-    click.echo("the job SUCCEEDED")
 
 
 def _labels(given: tuple[str, ...]) -> dict[str, str]:

@@ -24,10 +24,12 @@ from eagle_bench.local_vertex.faults import Fault, Faults
 from eagle_bench.local_vertex.gateway import Gateway
 from eagle_bench.local_vertex.jobs import Jobs
 from eagle_bench.local_vertex.machines import Machine
+from eagle_bench.local_vertex.metadata import Contexts
 from eagle_bench.local_vertex.operations import Operations
 from eagle_bench.local_vertex.refusals import Refusal
 from eagle_bench.local_vertex.registry import Registry
 from eagle_bench.local_vertex.resources import listing
+from eagle_bench.local_vertex.schedules import Schedules
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.local_vertex.tokens import Tokens
 
@@ -46,6 +48,7 @@ class LocalVertexApp:
         self.registry = Registry(self.deployments, self.operations, self.faults)
         self.jobs = Jobs(settings, job_environment)
         self.accounts = Accounts(settings, tokens)
+        self.schedules, self.contexts = Schedules(), Contexts()
         self.gateway = Gateway(self.deployments.endpoints, self.machine, tokens, self.faults)
         self._settings = settings
 
@@ -62,6 +65,7 @@ class LocalVertexApp:
 
     def _routes(self) -> list[Route]:
         endpoint, model, job = "/endpoints/{endpoint}", "/models/{model}", "/pipelineJobs/{job}"
+        schedule, store = "/schedules/{schedule}", "/metadataStores/{store}"
         registry, api = self.registry, self._api
         return [
             Route("/token", self._grant, methods=["POST"]),
@@ -91,6 +95,16 @@ class LocalVertexApp:
             api("POST", f"{PLACE}{job}:cancel", self._cancel_job),
             api("GET", f"{PLACE}{job}", self._get_job),
             api("DELETE", f"{PLACE}{job}", self._delete_job),
+            api("POST", f"{PLACE}/schedules", self.schedules.create),
+            api("GET", f"{PLACE}/schedules", self.schedules.list),
+            api("POST", f"{PLACE}{schedule}:pause", self.schedules.pause),
+            api("POST", f"{PLACE}{schedule}:resume", self.schedules.resume),
+            api("GET", f"{PLACE}{schedule}", self.schedules.get),
+            api("DELETE", f"{PLACE}{schedule}", self._delete_schedule),
+            api("GET", f"{PLACE}{store}", self.contexts.store),
+            api("POST", f"{PLACE}{store}/contexts", self.contexts.create),
+            api("POST", f"{PLACE}{store}/contexts/{{context}}:addContextChildren", self.contexts.add_children),
+            api("GET", f"{PLACE}{store}/contexts/{{context}}", self.contexts.get),
             api("GET", f"{PLACE}/operations", self._list_operations),
             api("POST", f"{PLACE}/{{path:path}}:cancel", self._cancel_operation),
             api("POST", f"{PLACE}/{{path:path}}:wait", self._wait_operation),
@@ -184,6 +198,10 @@ class LocalVertexApp:
 
     async def _delete_job(self, request: Request) -> dict[str, Any]:
         await self.jobs.delete(_job(request))
+        return self.registry.finished(request, "DeleteOperationMetadata", "google.protobuf.Empty")
+
+    async def _delete_schedule(self, request: Request) -> dict[str, Any]:
+        self.schedules.delete(request)
         return self.registry.finished(request, "DeleteOperationMetadata", "google.protobuf.Empty")
 
     async def _list_operations(self, request: Request) -> dict[str, Any]:

@@ -28,7 +28,7 @@ def main(folder: Path) -> None:
     from kfp import components, local
 
     job = json.loads((folder / "job.json").read_text())
-    tasks = _Tasks(folder, job["job_id"], _containers(job))
+    tasks = _Tasks(folder, job["job_id"], Path(job["buckets"]), _containers(job))
     tasks.watch()
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=job["pipeline_root"], raise_on_error=True)
     pipeline = components.load_component_from_text(yaml.safe_dump(job["pipeline_spec"]))
@@ -66,8 +66,8 @@ def _whole_numbers(spec: dict[str, Any], parameters: dict[str, Any]) -> dict[str
 class _Tasks:
     """Follows the runner's tasks: gives them the job's id, a log file each, and reports their states."""
 
-    def __init__(self, folder: Path, job_id: str, containers: Containers | None) -> None:
-        self._folder, self._job_id, self._containers = folder, job_id, containers
+    def __init__(self, folder: Path, job_id: str, buckets: Path, containers: Containers | None) -> None:
+        self._folder, self._job_id, self._buckets, self._containers = folder, job_id, buckets, containers
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.failed: set[str] = set()
@@ -85,7 +85,7 @@ class _Tasks:
             TASK.log_file = self._folder / f"{int(number):02d}-{name}.log"
             TASK.image = task["executor_spec"].container.image
             self._report(taskId=number, taskName=name, state="RUNNING", createTime=_now(), startTime=_now())
-            succeeded = False
+            succeeded, outputs = False, {}
             try:
                 # The runner makes an id up; PIPELINE_JOB_ID_PLACEHOLDER must be the submitted job's, as on Vertex AI.
                 outputs, status = run(**task | {"unique_pipeline_id": self._job_id})
@@ -93,6 +93,7 @@ class _Tasks:
                 return outputs, status
             finally:
                 ended: dict[str, Any] = {"state": "SUCCEEDED" if succeeded else "FAILED", "endTime": _now()}
+                ended["outputs"] = self._artifacts(outputs)
                 if not succeeded:
                     self.failed.add(name)
                     ended["error"] = {"code": 9, "message": _last_line(TASK.log_file)}
@@ -109,6 +110,15 @@ class _Tasks:
         """A task's container in place of its process; `docker run` ends with the exit status of the task."""
         assert self._containers
         return _run_with_log(self._containers.argv(TASK.image, full_command, env_vars or {}))
+
+    def _artifacts(self, outputs: dict[str, Any]) -> dict[str, Any]:
+        """A task's output artifacts, with the gs:// addresses of their files."""
+        root = f"{self._buckets}/"
+        return {
+            key: {"artifacts": [{"displayName": key, "uri": output.uri.replace(root, "gs://", 1)}]}
+            for key, output in outputs.items()
+            if hasattr(output, "uri")
+        }
 
     def _report(self, **event: Any) -> None:
         with self._lock, (self._folder / "tasks.jsonl").open("a") as events:

@@ -16,6 +16,7 @@ from typing import Any
 from eagle_bench.local_vertex import refusals
 from eagle_bench.local_vertex.containers import Containers
 from eagle_bench.local_vertex.environment import key_file_of
+from eagle_bench.local_vertex.metadata import run_context
 from eagle_bench.local_vertex.operations import now
 from eagle_bench.local_vertex.processes import KeptProcess
 from eagle_bench.local_vertex.refusals import Refusal, not_found
@@ -45,7 +46,8 @@ class Job:
 
     def as_json(self) -> dict[str, Any]:
         times = {"createTime": self.create_time, "startTime": self.start_time, "endTime": self.end_time}
-        details = {"taskDetails": self._tasks()}
+        place, _, job_id = self.name.partition("/pipelineJobs/")
+        details = {"taskDetails": self._tasks(), "pipelineRunContext": run_context(place, job_id)}
         answer = {"name": self.name, "state": self.state, "updateTime": now(), "jobDetail": details, **times}
         if self.error:
             answer["error"] = self.error
@@ -146,6 +148,7 @@ class Jobs:
                 "job_id": job_id,
                 "pipeline_spec": job.request["pipelineSpec"],
                 "parameters": job.request.get("runtimeConfig", {}).get("parameterValues", {}),
+                "buckets": str((self._settings.state_dir / "buckets").resolve()),
                 "pipeline_root": str(artifacts),
                 "containers": asdict(containers) if containers else None,
             }

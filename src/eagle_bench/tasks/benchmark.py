@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eagle_bench.adapters.vllm_client.measure import measure
 from eagle_bench.config import Criteria, Workload
 from eagle_bench.progress import now_and_then, say
 from eagle_bench.report.cell import scalars
 from eagle_bench.results import CellResult, CellSettings
-from eagle_bench.tasks.failures import failure_of, not_measured, read_failure
-from eagle_bench.tasks.targets import target_of
-from eagle_bench.variants import VariantSpec
+from eagle_bench.tasks.budget import Budget, budget_of
+from eagle_bench.tasks.failures import failure_of, not_measured
+from eagle_bench.variants import NO_LEVEL, VariantSpec
 from eagle_bench.workload.prompts import MANIFEST, TOKENIZER, Manifest, read_staged
 
 PROGRESS_EVERY_S = 10.0
@@ -26,29 +25,44 @@ def benchmark(
     concurrency: int,
     repeats: int,
     endpoint: Any,
-    checked: Any,
     prompts: Any,
     cell: Any,
     metrics: Any,
 ) -> None:
-    """Measure one cell. Whatever goes wrong with the endpoint is in the result, and the run goes on."""
+    """Measure one cell. Whatever goes wrong with the endpoint is in the result, and the run goes on.
+
+    Past the run's budget nothing begins, what runs is cut short, and the variant's machines go back at once.
+    At `NO_LEVEL` there is nothing to do, and the file is empty.
+    """
     spec = VariantSpec.model_validate(variant)
     load, limits = Workload.model_validate(workload), Criteria.model_validate(criteria)
-    level, rounds = int(concurrency), int(repeats)
-    failure = read_failure(endpoint, checked)
-    if failure is None:
+    level, rounds, budget = int(concurrency), int(repeats), budget_of(prompts)
+    if level == NO_LEVEL:
+        Path(cell.path).touch()
+        return
+    if budget is not None and budget.spent:
+        result = not_measured(run_id, spec.id, level, None, budget.failure("benchmark", "not begun"))
+    else:
         try:
-            result = _measured(run_id, spec, load, limits, level, rounds, endpoint, prompts)
+            result = _measured(run_id, spec, load, limits, level, rounds, endpoint, prompts, budget)
         except Exception as error:  # the other levels and variants are still to be measured
-            failure = failure_of("benchmark", error)
-    if failure is not None:
-        result = not_measured(run_id, spec.id, level, None, failure)
+            result = not_measured(run_id, spec.id, level, None, failure_of("benchmark", error))
     Path(cell.path).write_text(result.model_dump_json(), encoding="utf-8")
     cell.metadata["variant"] = spec.id
     cell.metadata["concurrency"] = level
     for name, value in scalars(result).items():
         metrics.log_metric(name, value)
     say(spec.id, _outcome(result))
+    if budget is not None and budget.spent:
+        _give_back(run_id, spec, endpoint)
+
+
+def _give_back(run_id: str, spec: VariantSpec, endpoint: Any) -> None:
+    from eagle_bench.adapters.vertex import Place
+    from eagle_bench.tasks.teardown import give_back
+
+    if resource := endpoint.metadata.get("resourceName"):
+        give_back(Place.of(resource), run_id, spec)
 
 
 def _measured(
@@ -60,7 +74,11 @@ def _measured(
     rounds: int,
     endpoint: Any,
     prompts: Any,
+    budget: Budget | None,
 ) -> CellResult:
+    from eagle_bench.adapters.vllm_client.measure import measure
+    from eagle_bench.tasks.targets import target_of
+
     folder = Path(prompts.path)
     warmup, measured = read_staged(folder, concurrency)
     tokenizer = folder / TOKENIZER
@@ -90,10 +108,15 @@ def _measured(
         tokenizer=tokenizer if tokenizer.is_dir() else None,
         run_id=run_id,
         on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
+        deadline_s=budget.deadline_s if budget else None,
     )
     machines = endpoint.metadata.get("machines")
-    known = {**measured_cell.environment, **({"machines": machines} if machines else {})}
-    return measured_cell.model_copy(update={"environment": known})
+    known: dict[str, Any] = {
+        "environment": {**measured_cell.environment, **({"machines": machines} if machines else {})}
+    }
+    if budget is not None and budget.spent and not measured_cell.requests:
+        known["failure"] = budget.failure("benchmark", "cut short before the first answer")
+    return measured_cell.model_copy(update=known)
 
 
 def _shape(folder: Path, load: Workload) -> str | None:

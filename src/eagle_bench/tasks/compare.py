@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eagle_bench.adapters.earlier_cells import read_earlier
 from eagle_bench.analysis import compare as compare_cells
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.config import Criteria
 from eagle_bench.differences import by_variant
-from eagle_bench.errors import NoUsableResult
+from eagle_bench.errors import InputError, NoUsableResult
 from eagle_bench.progress import say
 from eagle_bench.report import html, markdown
 from eagle_bench.report.scalars import scalars
@@ -43,6 +44,24 @@ def plan_of(
     )
 
 
+def planned(run_id: str, parameters: Mapping[str, Any]) -> Plan:
+    """What a run set out to measure, from the parameters of its pipeline.
+
+    Raises:
+        InputError: they are not those of a run of ours.
+    """
+    try:
+        return plan_of(
+            [VariantSpec.model_validate(variant) for variant in parameters["variants"]],
+            parameters["concurrency"],
+            parameters["baseline"],
+            Criteria.model_validate(parameters["criteria"]),
+            {"run": run_id, **parameters["environment"]},
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{run_id}: not a run of this eagle-bench: its parameters can't be read: {error}.") from None
+
+
 def settings_shown(spec: VariantSpec) -> dict[str, str]:
     """A variant's settings as a flat table; nothing in it is secret, secrets are named only."""
     shown: dict[str, str] = {}
@@ -73,13 +92,14 @@ def compare(
     concurrency: Sequence[int],
     baseline: str,
     criteria: dict[str, Any],
+    earlier: dict[str, Any],
     summaries: Sequence[Any],
     comparison: Any,
     report: Any,
     summary: Any,
     metrics: Any,
 ) -> None:
-    """Compare what came in with what was planned, and write the answer in all its forms."""
+    """Compare what came in, and what was taken from an earlier run, with what was planned; write the answer."""
     plan = plan_of(
         [VariantSpec.model_validate(variant) for variant in variants],
         concurrency,
@@ -87,7 +107,7 @@ def compare(
         Criteria.model_validate(criteria),
         {"run": run_id, **environment},
     )
-    answer = compare_cells(plan, collected(summaries))
+    answer = compare_cells(plan, (*collected(summaries), *(kept.cell for kept in read_earlier(earlier))))
     write(answer, Path(comparison.path), Path(report.path), Path(summary.path))
     for name, value in scalars(answer).items():
         metrics.log_metric(name, value)

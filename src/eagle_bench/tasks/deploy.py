@@ -9,7 +9,10 @@ from typing import Any
 
 from eagle_bench.adapters import vertex
 from eagle_bench.progress import now_and_then, say
+from eagle_bench.results import CellFailure
+from eagle_bench.tasks.budget import Budget, budget_of
 from eagle_bench.tasks.failures import failure_of, write_failure
+from eagle_bench.tasks.teardown import give_back
 from eagle_bench.variants import VariantSpec
 
 PROGRESS_EVERY_S = 15.0
@@ -21,9 +24,11 @@ MACHINES = {
 
 
 def deploy(
-    project: str, location: str, run_id: str, variant: dict[str, Any], endpoint: Any, gcp_resources: str
+    project: str, location: str, run_id: str, variant: dict[str, Any], prompts: Any, endpoint: Any, gcp_resources: str
 ) -> None:
     """Fill the endpoint's artifact: its resource name and address, or the failure to deploy it.
+
+    A variant without a level to measure is not deployed. The wait ends with the run's budget.
 
     `gcp_resources` gets the long-running operation as soon as it has a name, so that the console links it
     and a task that is killed leaves a trace of it.
@@ -40,6 +45,20 @@ def deploy(
         _fill(endpoint, spec.endpoint)
         say(spec.id, f"uses the endpoint {spec.endpoint}")
         return
+    if not spec.to_measure:
+        return
+    failure = _deploy(place, run_id, spec, budget_of(prompts), endpoint, gcp_resources)
+    if failure is not None:  # the other variants are still to be measured
+        write_failure(endpoint, failure)
+        say(spec.id, f"could not be deployed: {failure.message}")
+        give_back(place, run_id, spec)
+
+
+def _deploy(
+    place: vertex.Place, run_id: str, spec: VariantSpec, budget: Budget | None, endpoint: Any, gcp_resources: str
+) -> CellFailure | None:
+    if budget is not None and budget.spent:
+        return budget.failure("deploy", "not begun")
     started = time.monotonic()
     say(spec.id, f"deploying {spec.model}")
     try:
@@ -49,17 +68,18 @@ def deploy(
             spec,
             on_operation=lambda name: _write_resources(gcp_resources, _uri(name)),
             on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
+            timeout_s=None if budget is None else budget.left_s,
         )
-    except Exception as error:  # the other variants are still to be measured
-        failure = failure_of("deploy", error)
-        write_failure(endpoint, failure)
-        say(spec.id, f"could not be deployed: {failure.message}")
-        return
+    except Exception as error:
+        if budget is not None and budget.spent:
+            return budget.failure("deploy", "given up")
+        return failure_of("deploy", error)
     _fill(endpoint, deployed.endpoint)
     endpoint.metadata["model"] = deployed.model
     seconds = time.monotonic() - started
     endpoint.metadata["deploySeconds"] = round(seconds, 1)
     say(spec.id, f"deployed after {seconds:.0f} s")
+    return None
 
 
 def _fill(endpoint: Any, name: str) -> None:

@@ -13,12 +13,40 @@ from eagle_bench import config
 from eagle_bench.adapters import sources
 from eagle_bench.errors import InputError
 from eagle_bench.fields import Count
-from eagle_bench.workload.prompts import Manifest
+from eagle_bench.tasks.budget import start_budget
+from eagle_bench.workload.prompts import Manifest, read_staged, sha256_of
 from eagle_bench.workload.slices import BUILTIN, stage
 from eagle_bench.workload.synthetic import shape_of
 
 LEVELS = TypeAdapter(tuple[Count, ...])
 LARGEST_CHECKED_BYTES = 64 * 2**20
+
+
+def stage_run(
+    workload: dict[str, Any],
+    tokenizer: str | None,
+    hf_token_secret: str | None,
+    concurrency: Sequence[int],
+    repeats: int,
+    max_hours: float,
+    earlier: dict[str, Any],
+    prompts: Any,
+) -> None:
+    """Start the run's budget, then stage its prompts into the artifact.
+
+    Raises:
+        InputError, ServiceError: as `stage_data`; and where an earlier run, some cells of which were taken, measured
+            other prompts than these.
+    """
+    start_budget(prompts, max_hours)
+    folder = Path(prompts.path)
+    stage_data(workload, tokenizer, hf_token_secret, concurrency, repeats, folder)
+    for level, digest in earlier.get("prompts", {}).items():
+        if sha256_of(read_staged(folder, int(level))[1]) != digest:
+            raise InputError(
+                f"`workload.dataset`: at concurrency {level} its prompts are not those that the earlier run measured.",
+                hint="The data set has changed since: measure everything anew, without --resume.",
+            )
 
 
 def stage_data(

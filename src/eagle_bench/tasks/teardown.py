@@ -11,6 +11,20 @@ from eagle_bench.progress import say
 from eagle_bench.variants import VariantSpec
 
 
+def give_back(place: vertex.Place, run_id: str, spec: VariantSpec) -> None:
+    """Delete what a variant runs on at once, where nothing will be measured on it any more.
+
+    What can't be deleted now is for `teardown`: the results come first.
+    """
+    if not spec.deployed:
+        return
+    report = vertex.teardown(place, run_id, spec.id)
+    if report.deleted:
+        say(spec.id, f"given back: {', '.join(report.deleted)}")
+    for item in report.left:
+        say(spec.id, f"could not give back {item.resource} yet: {item.why}")
+
+
 def teardown(
     project: str, location: str, run_id: str, variants: Sequence[dict[str, Any]], state: str | None = None
 ) -> None:

@@ -56,6 +56,7 @@ class Cell:
     Args:
         start: gives who sends the rounds, once the endpoint has been probed.
         tokenizer: a folder with `tokenizer.json`, for servers that send no usage.
+        deadline_s: when to end early, in seconds since 1970.
     """
 
     target: Target
@@ -66,6 +67,7 @@ class Cell:
     tokenizer: Path | None
     run_id: str | None
     on_progress: Callable[[Progress], None]
+    deadline_s: float | None = None
 
     def __post_init__(self) -> None:
         self._sender: Sender | None = None
@@ -80,7 +82,7 @@ class Cell:
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
         began_s = time.perf_counter()
         tokens = TokenKeeper(self.target.token)
-        with self._signals():
+        with self._signals(), self._deadline():
             probed = await probe(self.target, self.settings, tokens, self._note)
             self.target = probed.target
             self._check_counting(probed)
@@ -216,7 +218,7 @@ class Cell:
 
     @property
     def _stopped(self) -> bool:
-        return "interrupted" in self._warnings or "stopped_early" in self._warnings
+        return not self._warnings.keys().isdisjoint({"interrupted", "stopped_early", "budget"})
 
     def _watch_failures(self) -> None:
         """End a cell that can't give an answer any more, where going on would cost time."""
@@ -232,6 +234,23 @@ class Cell:
 
     def _interrupt(self) -> None:
         self._warn("interrupted", "the measurement was ended from outside; what was measured by then is kept")
+        self._stop()
+
+    @contextmanager
+    def _deadline(self) -> Iterator[None]:
+        """End the measurement at the deadline, and keep what there is."""
+        if self.deadline_s is None:
+            yield
+            return
+        left_s = max(0.0, self.deadline_s - time.time())
+        alarm = asyncio.get_running_loop().call_later(left_s, self._out_of_time)
+        try:
+            yield
+        finally:
+            alarm.cancel()
+
+    def _out_of_time(self) -> None:
+        self._warn("budget", "the run's budget was used up; what was measured by then is kept")
         self._stop()
 
     def _stop(self) -> None:

@@ -32,6 +32,7 @@ def measure(
     run_id: str | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     processes: int | None = None,
+    deadline_s: float | None = None,
 ) -> CellResult:
     """Measure one cell with vLLM's benchmark.
 
@@ -45,6 +46,7 @@ def measure(
         tokenizer: a folder with `tokenizer.json`, for servers that send no usage.
         on_progress: called every few seconds, and at the ends of rounds.
         processes: how many send; None: as many as the concurrency needs and the machine has cores for.
+        deadline_s: when to end the measurement early, in seconds since 1970; the warning is "budget" then.
 
     Raises:
         InputError: no prompts, a URL that can't be used, another vLLM than the pinned one, or tokens
@@ -60,7 +62,7 @@ def measure(
     count = processes_for(concurrency) if processes is None else processes
 
     def run(start: Callable[[Terms, TokenKeeper], Awaitable[Sender]]) -> CellResult:
-        cell = Cell(target, variant, concurrency, settings, start, tokenizer, run_id, on_progress)
+        cell = Cell(target, variant, concurrency, settings, start, tokenizer, run_id, on_progress, deadline_s)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(cell.run(warmup, measured))
 

@@ -1,0 +1,172 @@
+"""Pipeline jobs that were submitted: how they stand, following them to their end, cancelling them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from eagle_bench.adapters.vertex import Place, address, leftovers, teardown_id
+from eagle_bench.adapters.vertex_errors import told
+from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
+from eagle_bench.errors import ServiceError
+
+ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "PAUSED"})
+PASSING = frozenset({"unavailable", "timeout", "quota"})  # a lost connection, a busy API: they say nothing of the job
+POLL_S = 10.0
+LONGEST_PAUSE_S = 60.0
+CANCEL_TIMEOUT_S = 900.0
+CONSOLE = "https://console.cloud.google.com/vertex-ai"
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """One task of a job. States are without Vertex AI's prefixes: RUNNING, SUCCEEDED, …"""
+
+    id: str
+    name: str
+    state: str
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A job at one moment. States are without Vertex AI's prefixes: RUNNING, SUCCEEDED, …"""
+
+    name: str
+    state: str
+    error: str | None
+    tasks: tuple[TaskState, ...]
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+def state_of(job_name: str) -> JobState:
+    """How a job stands now.
+
+    Raises:
+        ServiceError: it can't be looked up.
+    """
+    with told(f"look up {job_name}"):
+        job = client_of(job_name).get_pipeline_job(name=job_name, timeout=CALL_TIMEOUT_S)
+    return job_state(job, job_name)
+
+
+def job_state(job: Any, job_name: str) -> JobState:
+    """The state that an answer of the API holds."""
+    return JobState(
+        name=job_name,
+        state=job.state.name.removeprefix("PIPELINE_STATE_"),
+        error=job.error.message or None if job.error else None,
+        tasks=tuple(
+            TaskState(str(task.task_id), task.task_name, task.state.name, task.error.message or None)
+            for task in job.job_detail.task_details
+        ),
+    )
+
+
+def watch(
+    job_name: str,
+    *,
+    poll_s: float | None = None,
+    patience_s: float = 0.0,
+    on_trouble: Callable[[ServiceError], None] = lambda error: None,
+) -> Iterator[JobState]:
+    """The job's state again and again, the last one when it has ended.
+
+    Args:
+        patience_s: how long a lost connection is borne; `on_trouble` hears of each attempt that failed.
+
+    Raises:
+        ServiceError: it can't be looked up, and patience is at its end or would not help.
+    """
+    usual_s = poll_s if poll_s is not None else min(POLL_S, address(Place.of(job_name).location).poll_s)
+    heard, pause_s = time.monotonic(), usual_s
+    while True:
+        try:
+            state = state_of(job_name)
+        except ServiceError as error:
+            if not passing(error) or time.monotonic() - heard >= patience_s:
+                raise
+            on_trouble(error)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+        else:
+            yield state
+            if state.ended:
+                return
+            heard, pause_s = time.monotonic(), usual_s
+        time.sleep(pause_s)
+
+
+def passing(error: ServiceError) -> bool:
+    """Whether trying again may help: the connection was lost, the API is busy, or the token server is."""
+    return error.kind in PASSING or bool(getattr(error.__cause__, "retryable", False))
+
+
+def cancel(job_name: str) -> None:
+    """Ask for the end of a job. No new task starts then, teardown neither: see `cancel_and_give_back`.
+
+    Raises:
+        ServiceError: it can't be cancelled.
+    """
+    with told(f"cancel {job_name}"):
+        client_of(job_name).cancel_pipeline_job(name=job_name, timeout=CALL_TIMEOUT_S)
+
+
+def cancel_and_wait(job_name: str, *, timeout_s: float = CANCEL_TIMEOUT_S, poll_s: float | None = None) -> JobState:
+    """Cancel a job, where it has not ended, and wait until nothing of it runs any more; not longer than the time-out.
+
+    Raises:
+        ServiceError: it can't be cancelled, or can't be looked up any more.
+    """
+    state = state_of(job_name)
+    if state.ended:
+        return state
+    cancel(job_name)
+    deadline = time.monotonic() + timeout_s
+    for now in watch(job_name, poll_s=poll_s, patience_s=timeout_s):
+        state = now
+        if time.monotonic() > deadline:
+            break
+    return state
+
+
+def cancel_and_give_back(job_name: str, say: Callable[[str], None]) -> JobState:
+    """Cancel a job, wait for its end, and delete the endpoints and models that it left.
+
+    Raises:
+        ServiceError: it can't be cancelled, or something could not be deleted: the message has the commands.
+    """
+    state = cancel_and_wait(job_name)
+    place, run_id = Place.of(job_name), job_name.rsplit("/", 1)[-1]
+    left: list[str] = []
+    for name in dict.fromkeys(made.id for made in leftovers(place, run_id)):
+        report = teardown_id(place, name)
+        for resource in report.deleted:
+            say(f"given back: {resource}")
+        left += [f"{item.resource} ({item.why}): {item.command}" for item in report.left]
+    if left:
+        raise ServiceError("could not be deleted: " + "; ".join(left))
+    return state
+
+
+def console_link(job_name: str) -> str:
+    """Where a person sees the job."""
+    place = Place.of(job_name)
+    run_id = job_name.rsplit("/", 1)[-1]
+    return f"{CONSOLE}/locations/{place.location}/pipelines/runs/{run_id}?project={place.project}"
+
+
+def schedules_link(place: Place) -> str:
+    """Where a person sees, pauses and deletes schedules."""
+    return f"{CONSOLE}/pipelines/schedules?project={place.project}"
+
+
+def client_of(job_name: str) -> Any:
+    """A client of the service that knows the job."""
+    from google.cloud import aiplatform_v1
+
+    return aiplatform_v1.PipelineServiceClient(**address(Place.of(job_name).location).client_options())

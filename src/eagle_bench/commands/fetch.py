@@ -1,0 +1,73 @@
+"""`eagle-bench fetch`: what a job left, in a folder of this machine."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from eagle_bench.commands import json_output
+from eagle_bench.errors import NoUsableResult
+
+if TYPE_CHECKING:
+    from eagle_bench.adapters.job_results import JobResults
+    from eagle_bench.commands.json_output import Tell
+
+
+@click.command()
+@click.argument("job")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for them; by default JOB's id.")
+@click.option("--project", envvar="GOOGLE_CLOUD_PROJECT", help="Project of the job, where JOB is only its id.")
+@click.option("--location", default="us-central1", show_default=True, help="Region of the job, likewise.")
+@json_output.option
+def command(job: str, out: Path | None, project: str | None, location: str, as_json: bool) -> int:
+    """Get report, comparison and all cell results of JOB, also of one that failed or was cancelled.
+
+    JOB is its id or its resource name, as `submit` printed it. Where the job did not come to compare its cells, they
+    are compared here.
+    """
+    from eagle_bench.adapters import job_results
+
+    found = job_results.look_up(job_name(job, project, location))
+    with json_output.json_only(as_json) as tell:
+        _fetch(found, (out or Path(found.run_id)).resolve(), tell)
+    return 0
+
+
+def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
+    from eagle_bench.adapters import job_results
+    from eagle_bench.commands.shown import outcome, show_results
+    from eagle_bench.gathering import gather, make_room
+    from eagle_bench.tasks.compare import require_usable
+
+    state = found.state
+    click.echo(f"{found.run_id}: {state.state}{f': {state.error}' if state.error else ''}")
+    if not state.ended:
+        click.echo("it has not ended yet: this is what there is now", err=True)
+    for task in state.tasks:
+        if task.error:
+            click.echo(f"{task.name}: {task.state}: {task.error}", err=True)
+    with TemporaryDirectory() as scratch:
+        job_results.download(found, Path(scratch))
+        make_room(folder)
+        gathered = gather(Path(scratch), found.run_id, found.parameters, folder)
+    tell(outcome(found.run_id, state.state, state.error, gathered, folder))
+    if gathered.answer is None:
+        raise NoUsableResult(f"{found.run_id} left no result of any cell.", hint="Its tasks' logs say why.")
+    show_results(gathered.answer, folder)
+    click.echo(gathered.kept, err=True)
+    require_usable(gathered.answer)
+
+
+def job_name(job: str, project: str | None, location: str) -> str:
+    """The resource name of a job that is given by its id or its name."""
+    if re.fullmatch(r"projects/[^/\s]+/locations/[^/\s]+/pipelineJobs/[^/\s]+", job):
+        return job
+    if "/" in job or not job.strip():
+        raise click.UsageError(f"JOB {job!r}: it must be an id, or projects/…/locations/…/pipelineJobs/….")
+    if not project:
+        raise click.UsageError("--project is missing: JOB is only an id. Give it, or the job's resource name.")
+    return f"projects/{project}/locations/{location}/pipelineJobs/{job}"

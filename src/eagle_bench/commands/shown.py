@@ -1,0 +1,51 @@
+"""What `run` and `fetch` show of the results that they put into a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from eagle_bench.comparison import Comparison
+from eagle_bench.gathering import COMPARISON, REPORT, RESULTS
+from eagle_bench.plain_text import plain_line
+
+if TYPE_CHECKING:
+    from eagle_bench.gathering import Gathered
+    from eagle_bench.outcomes import RunOutcome
+
+
+def outcome(run_id: str, state: str, error: str | None, gathered: Gathered, folder: Path) -> RunOutcome:
+    """How a run ended, for scripts."""
+    from eagle_bench.outcomes import Answer, RunOutcome
+
+    answer = gathered.answer
+    return RunOutcome(
+        run_id=run_id,
+        state=state,
+        error=error,
+        cells=gathered.cells,
+        planned=gathered.planned,
+        out=str(folder),
+        report=str(folder / REPORT) if answer else None,
+        comparison=str(folder / COMPARISON) if answer else None,
+        answer=Answer.of(answer) if answer else None,
+    )
+
+
+def show_results(answer: Comparison, folder: Path) -> None:
+    """Print the answer, where its files are, and each cell that failed or had failures."""
+    from rich.console import Console
+
+    from eagle_bench.report.terminal import print_comparison
+
+    print_comparison(answer, Console())
+    click.echo(f"\nreport:  {folder / REPORT}\nresults: {folder / COMPARISON}, {folder / RESULTS}/")
+    for cell in answer.cells:
+        if cell.failure or cell.counts.failed:
+            why = cell.failure.message if cell.failure else "the report shows what the server said"
+            share = (
+                f"{cell.counts.failed} of {cell.counts.requested} requests failed: " if cell.counts.requested else ""
+            )
+            click.echo(plain_line(f"{cell.variant} at concurrency {cell.concurrency}: {share}{why[:200]}"), err=True)

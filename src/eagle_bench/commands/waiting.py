@@ -1,0 +1,101 @@
+"""Following a submitted job at the terminal, and what Ctrl-C does to it."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+
+import click
+
+from eagle_bench.adapters import running_jobs
+from eagle_bench.adapters.vertex_address import Place
+from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
+from eagle_bench.errors import NoUsableResult, ServiceError
+from eagle_bench.plain_text import plain_line
+
+PATIENCE_S = 3600.0
+QUESTION = "leave it running, cancel it and give everything back, or go on waiting?"
+
+
+def wait(name: str) -> int:
+    """Follow a job to its end, or to Ctrl-C; the exit status comes back.
+
+    Raises:
+        NoUsableResult: it did not succeed.
+        ServiceError: it can't be looked up any more; it runs on.
+    """
+    obey_signals()
+    seen: dict[str, str] = {}
+    while True:
+        try:
+            return _follow(name, seen)
+        except KeyboardInterrupt:
+            choice = _choice()
+        if choice == "wait":
+            continue
+        if choice == "cancel":
+            return _cancel(name)
+        click.echo(f"it runs on: {running_jobs.console_link(name)}\n{_how_to_end(name)}", err=True)
+        return INTERRUPTED
+
+
+def _follow(name: str, seen: dict[str, str]) -> int:
+    state: running_jobs.JobState | None = None
+    try:
+        for now in running_jobs.watch(name, patience_s=PATIENCE_S, on_trouble=_trouble):
+            state = now
+            for task in state.tasks:
+                if seen.get(task.id) != task.state:
+                    seen[task.id] = task.state
+                    _say(f"{task.name}: {task.state}{f': {task.error}' if task.error else ''}")
+    except ServiceError as error:
+        error.hint = (
+            f"{error.hint or ''} The job runs on: {running_jobs.console_link(name)} {_how_to_end(name)}".strip()
+        )
+        raise
+    assert state is not None
+    if state.state != "SUCCEEDED":
+        why = f" {state.error}" if state.error else ""
+        raise NoUsableResult(
+            f"the job ended {state.state}.{why}",
+            hint=f"{running_jobs.console_link(name)} – what there is: eagle-bench fetch {name}",
+        )
+    _say(f"the job SUCCEEDED; report and results: eagle-bench fetch {name}")
+    return 0
+
+
+def _choice() -> str:
+    """What is to become of the job: asked at a terminal; without one it is left running."""
+    if not sys.stdin.isatty():
+        return "leave"
+    click.echo()
+    try:
+        return str(click.prompt(QUESTION, type=click.Choice(["leave", "cancel", "wait"]), default="leave", err=True))
+    except click.Abort:  # Ctrl-C again, or the terminal is gone
+        return "leave"
+
+
+def _cancel(name: str) -> int:
+    """Cancel it and give everything back; Ctrl-C ends the waiting for that too, and says what is left to do."""
+    _say("cancelling the job; what it deployed is deleted when its tasks have ended")
+    try:
+        state = running_jobs.cancel_and_give_back(name, _say)
+    except KeyboardInterrupt:
+        click.echo(f"not waited for. {_how_to_end(name)}", err=True)
+        return INTERRUPTED
+    _say(f"the job is {state.state}, and nothing of it is left; what it measured: eagle-bench fetch {name}")
+    return INTERRUPTED
+
+
+def _how_to_end(name: str) -> str:
+    place, run_id = Place.of(name), name.rsplit("/", 1)[-1]
+    where = f"--project {place.project} --location {place.location}"
+    return f"To cancel it and give everything back: eagle-bench cleanup {run_id} {where} --cancel --yes"
+
+
+def _trouble(error: ServiceError) -> None:
+    _say(f"no answer, trying again: {error.message}")
+
+
+def _say(text: str) -> None:
+    click.echo(plain_line(f"{datetime.now():%H:%M:%S} {text}"))

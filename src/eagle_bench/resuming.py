@@ -1,0 +1,185 @@
+"""Going on with an earlier run: its whole cells are taken as they are, and only the others are measured.
+
+The parameters of the new run say so: each variant has its `levels`, and `earlier` names the cells that were taken,
+folder by folder, with the hash of the prompts at each level:
+
+    {"cells": {"gs://…/RUN": ["benchmark_1/cell", …]}, "prompts": {"1": "…", "2": "…"}}
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from eagle_bench.config import Criteria, Workload
+from eagle_bench.errors import InputError
+from eagle_bench.grid import Key
+from eagle_bench.results import CellResult
+from eagle_bench.units import conjunction
+from eagle_bench.variants import VariantSpec
+
+# What makes no other measurement: names, secrets, and how machines are had.
+_FREE = frozenset(
+    {
+        "label",
+        "levels",
+        "api_key_secret",
+        "hf_token_secret",
+        "serving.accept_eula",
+        "serving.deploy_timeout_s",
+        "serving.reservation",
+        "serving.spot",
+    }
+)
+_FREE_WORKLOAD = frozenset({"store_text"})
+_LONGEST_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A cell of an earlier run, and the file or gs:// address where it lies."""
+
+    address: str
+    cell: CellResult
+
+
+@dataclass(frozen=True)
+class EarlierRun:
+    """A run that ended: what it was told, and every cell that it left."""
+
+    run_id: str
+    parameters: Mapping[str, Any]
+    cells: tuple[Kept, ...]
+
+
+def whole(cell: CellResult) -> bool:
+    """Whether a cell was measured to its end; one that failed too often, or was cut short, is measured anew."""
+    if cell.failure is not None or cell.metrics is None or cell.settings is None or cell.prompts is None:
+        return False
+    if cell.counts.failed > cell.settings.max_failure_rate * cell.counts.requested:
+        return False
+    return cell.saving is not None or cell.counts.requested >= cell.settings.requests
+
+
+def resume(parameters: Mapping[str, Any], earlier: EarlierRun) -> dict[str, Any]:
+    """A pipeline's parameters, with what the earlier run has measured taken from it.
+
+    Raises:
+        InputError: the runs differ in something that matters (each such field is named), the earlier one has no
+            whole cell of this grid, or it has them all.
+    """
+    variants = [VariantSpec.model_validate(variant) for variant in parameters["variants"]]
+    levels = [int(level) for level in parameters["concurrency"]]
+    taken = _taken(earlier.cells, {(spec.id, level) for spec in variants for level in levels})
+    if not taken:
+        raise InputError(
+            f"--resume: {earlier.run_id} has no whole result of these variants and levels.", hint="Run without it."
+        )
+    if differing := list(_differences(earlier.parameters, parameters, {variant for variant, _ in taken})):
+        raise InputError(
+            f"--resume: the config is not that of {earlier.run_id}: {'; '.join(differing)}.",
+            hint="Make them equal, or measure everything anew: run without --resume.",
+        )
+    if len(taken) == len(variants) * len(levels):
+        raise InputError(
+            f"--resume: nothing is missing in {earlier.run_id}.",
+            hint="`eagle-bench fetch` gets its results and the answer.",
+        )
+    left = {spec.id: tuple(level for level in levels if (spec.id, level) not in taken) for spec in variants}
+    return {
+        **parameters,
+        "variants": [spec.model_copy(update={"levels": left[spec.id]}).as_parameter() for spec in variants],
+        "earlier": {"cells": _by_folder(taken.values()), "prompts": _prompts(earlier.run_id, taken.values())},
+    }
+
+
+def addresses(earlier: Mapping[str, Any]) -> Iterator[str]:
+    """The places of the cells that the `earlier` of a run's parameters names."""
+    for folder, names in earlier.get("cells", {}).items():
+        yield from (f"{folder}/{name}" for name in names)
+
+
+def _taken(cells: Iterable[Kept], wanted: set[Key]) -> dict[Key, Kept]:
+    """Whole cells of the grid. Of two for the same place neither is guessed to be the right one."""
+    found: dict[Key, list[Kept]] = defaultdict(list)
+    for kept in cells:
+        key = kept.cell.variant, kept.cell.concurrency
+        if key in wanted and whole(kept.cell):
+            found[key].append(kept)
+    return {key: ones[0] for key, ones in found.items() if len(ones) == 1}
+
+
+def _by_folder(taken: Iterable[Kept]) -> dict[str, list[str]]:
+    """Addresses in few characters: parameters show in the console, and their size is limited."""
+    folders: dict[str, list[str]] = defaultdict(list)
+    for kept in taken:
+        folder, _, name = kept.address.rpartition("/")
+        parent, _, task = folder.rpartition("/")
+        folders[parent].append(f"{task}/{name}")
+    return {folder: sorted(names) for folder, names in sorted(folders.items())}
+
+
+def _prompts(run_id: str, taken: Iterable[Kept]) -> dict[str, str]:
+    """The hash of the prompts at each level that was taken."""
+    found: dict[str, str] = {}
+    for kept in taken:
+        assert kept.cell.prompts is not None
+        level, digest = str(kept.cell.concurrency), kept.cell.prompts.sha256
+        if found.setdefault(level, digest) != digest:
+            raise InputError(f"--resume: the variants of {run_id} got different prompts at concurrency {level}.")
+    return found
+
+
+def _differences(before: Mapping[str, Any], now: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
+    """Each field that makes another measurement, with both values."""
+    try:
+        old, new = _settings(before, taken), _settings(now, taken)
+    except (KeyError, TypeError, ValueError, ValidationError) as error:
+        raise InputError(f"--resume: the earlier run is not of this eagle-bench: {error}.") from None
+    for field in sorted(old.keys() | new.keys()):
+        if old.get(field) != new.get(field):
+            yield f"`{field}` was {_shown(old.get(field))} and is {_shown(new.get(field))}"
+
+
+def _settings(parameters: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+    """What a measurement depends on, by the fields of the config; defaults are filled in."""
+    found: dict[str, Any] = {
+        "location": parameters["location"],
+        "tokenizer": parameters.get("tokenizer") or None,
+        # The levels share the prompts out among themselves: others of them would get others.
+        "concurrency": [int(level) for level in parameters["concurrency"]],
+        "repeats": int(parameters["repeats"]),
+    }
+    workload = Workload.model_validate(parameters["workload"]).model_dump(exclude=set(_FREE_WORKLOAD))
+    found |= {f"workload.{field}": value for field, value in workload.items()}
+    slo = Criteria.model_validate(parameters["criteria"]).slo
+    found |= {f"slo.{field}": value for field, value in (slo.model_dump() if slo else {}).items()}
+    for variant in parameters["variants"]:
+        spec = VariantSpec.model_validate(variant)
+        if spec.id in taken:
+            flat = dict(_flat(spec.model_dump(mode="json")))
+            found |= {f"variants.{spec.id}.{field}": value for field, value in flat.items() if field not in _FREE}
+    return {field: value for field, value in found.items() if value is not None}
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _shown(value: object) -> str:
+    """A value in few characters: of a long list only that it is one."""
+    if value is None:
+        return "not set"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        words = [str(item) for item in value]
+        text = conjunction(words) if words else "empty"
+        return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return repr(value)

@@ -1,0 +1,160 @@
+"""What can't be measured costs nothing more: failed smoke tests and spent budgets, in the tasks as components call them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from eagle_bench.adapters import vertex
+from eagle_bench.adapters.vllm_client.target import Target
+from eagle_bench.errors import ServiceError
+from eagle_bench.results import CellResult
+from eagle_bench.serving import Serving
+from eagle_bench.tasks.benchmark import benchmark
+from eagle_bench.tasks.budget import Budget, budget_of, start_budget
+from eagle_bench.tasks.collect import collect, collected
+from eagle_bench.tasks.deploy import deploy
+from eagle_bench.tasks.smoke import first_answer, smoke
+from eagle_bench.variants import NO_LEVEL, VariantSpec
+
+PLACE = vertex.Place("p", "us-central1")
+SPEC = VariantSpec(id="base", model="some/model", serving=Serving(image="tiny"))
+
+
+class Tasks:
+    """The tasks of one variant, one after another, with artifacts as the pipeline hands them on."""
+
+    def __init__(self, folder, spec=SPEC, hours=0.0):
+        self.folder, self.variant = folder, spec.as_parameter()
+        self.prompts, self.endpoint = self.artifact("prompts"), self.artifact("endpoint")
+        self.checked, self.summary = self.artifact("checked"), self.artifact("summary")
+        start_budget(self.prompts, hours)
+
+    def artifact(self, name):
+        return SimpleNamespace(path=str(self.folder / name), uri="", metadata={})
+
+    def deploy(self):
+        resources = str(self.folder / "gcp_resources")
+        deploy(PLACE.project, PLACE.location, "run", self.variant, self.prompts, self.endpoint, resources)
+
+    def smoke(self, levels=(1, 2)):
+        return smoke("run", self.variant, levels, self.endpoint, self.prompts, self.checked)
+
+    def benchmark(self, level):
+        cell, metrics = self.artifact(f"cell{level}"), SimpleNamespace(log_metric=lambda *_: None)
+        benchmark("run", self.variant, {}, {}, level, 3, self.endpoint, self.prompts, cell, metrics)
+        return cell
+
+    def collect(self, cells):
+        collect(cells, self.checked, self.summary)
+        return list(collected([self.summary]))
+
+
+def test_a_variant_that_does_not_answer_gives_its_machines_back_and_starts_no_level(server, order, tmp_path):
+    order("traffic-status", status=500, times=None, message="the weights are broken")
+    tasks = Tasks(tmp_path)
+    tasks.deploy()
+    assert len(vertex.leftovers(PLACE)) == 2
+    assert tasks.smoke() == [NO_LEVEL]
+    assert vertex.leftovers(PLACE) == ()
+    failed = tasks.collect([tasks.benchmark(NO_LEVEL)])
+    assert [(cell.variant, cell.concurrency, cell.metrics) for cell in failed] == [("base", 1, None), ("base", 2, None)]
+    for cell in failed:
+        assert cell.failure.stage == "smoke_test"
+        assert "the weights are broken" in cell.failure.message
+
+
+def test_an_address_where_nobody_listens_is_said():
+    with pytest.raises(ServiceError, match="can't be reached") as refused:
+        first_answer(Target("http://127.0.0.1:9/v1", ""), 0.0)
+    assert refused.value.kind == "unavailable"
+
+
+def test_a_failed_deploy_is_the_failure_of_every_level(server, order, tmp_path):
+    order("deploy-quota")
+    tasks = Tasks(tmp_path)
+    tasks.deploy()
+    assert tasks.smoke() == [NO_LEVEL]
+    assert [cell.failure.kind for cell in tasks.collect([])] == ["quota", "quota"]
+
+
+def test_only_the_levels_that_are_missing_are_measured(server, tmp_path):
+    tasks = Tasks(tmp_path, SPEC.model_copy(update={"levels": (2,)}))
+    tasks.deploy()
+    assert tasks.smoke() == [2]
+
+    done = Tasks(tmp_path, SPEC.model_copy(update={"id": "done", "levels": ()}))
+    done.deploy()
+    assert done.smoke() == [NO_LEVEL]
+    assert done.collect([done.benchmark(NO_LEVEL)]) == []
+    assert {made.variant for made in vertex.leftovers(PLACE)} == {"base"}
+
+
+def test_doing_nothing_loads_no_client():
+    code = (
+        "import sys\n"
+        "import eagle_bench.tasks.benchmark\n"
+        "print('HEAVY', sorted({'vllm', 'torch', 'tokenizers', 'google.cloud.aiplatform_v1', 'asyncio'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "HEAVY []" in done.stdout
+
+
+def test_past_the_budget_nothing_begins_and_the_machines_go_back(server, tmp_path):
+    tasks = Tasks(tmp_path)
+    tasks.deploy()
+    assert tasks.smoke() == [1, 2]
+    start_budget(tasks.prompts, 1e-9)
+    cell = CellResult.model_validate_json(Path(tasks.benchmark(1).path).read_text())
+    assert (cell.failure.stage, cell.failure.kind) == ("benchmark", "budget")
+    assert "`max_hours`" in cell.failure.message
+    assert vertex.leftovers(PLACE) == ()
+
+    late = Tasks(tmp_path, hours=1e-9)
+    late.deploy()
+    assert vertex.leftovers(PLACE) == ()
+    assert late.smoke() == [NO_LEVEL]
+    assert [(cell.failure.stage, cell.failure.kind) for cell in late.collect([])] == [("deploy", "budget")] * 2
+
+
+def test_a_deploy_is_waited_for_no_longer_than_the_budget(server, order, tmp_path):
+    order("operation-hangs")
+    tasks = Tasks(tmp_path, hours=2 / 3600)
+    tasks.deploy()
+    assert budget_of(tasks.prompts).spent
+    assert tasks.endpoint.metadata["failure"]["kind"] == "budget"
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_a_budget_is_a_moment_that_every_task_reads_alike():
+    prompts = SimpleNamespace(metadata={})
+    start_budget(prompts, 0.0)
+    assert budget_of(prompts) is None
+    before = time.time()
+    start_budget(prompts, 1.5)
+    budget = budget_of(prompts)
+    assert isinstance(budget, Budget)
+    assert budget.hours == 1.5
+    assert before + 5400 - 0.01 <= budget.deadline_s <= time.time() + 5400
+    assert datetime.fromisoformat(prompts.metadata["deadline"]).tzinfo == UTC
+
+
+@pytest.mark.parametrize("hours", [0, -1, "2", True, float("inf")])
+def test_a_budget_that_is_no_time_is_refused(hours):
+    from eagle_bench import config_file
+    from eagle_bench.errors import InputError
+
+    data = {
+        "project": "p",
+        "location": "us-central1",
+        "variants": [{"id": "baseline", "url": "http://a/v1"}, {"id": "b", "url": "http://b/v1"}],
+        "max_hours": hours,
+    }
+    with pytest.raises(InputError, match="`max_hours`"):
+        config_file.validate(data)
