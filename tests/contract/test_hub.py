@@ -179,7 +179,7 @@ def test_bench_takes_its_tokenizer_from_the_hub_as_a_run_does(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "prompts.jsonl").write_text('{"prompt": "one two three"}\n' * 3)
+    (tmp_path / "prompts.jsonl").write_text("".join(f'{{"prompt": "{n} apples"}}\n' for n in range(3)))
 
     def bench(tokenizer: str) -> str:
         arguments = ["--base-url", "http://127.0.0.1:1/v1", "--prompts", str(tmp_path / "prompts.jsonl")]

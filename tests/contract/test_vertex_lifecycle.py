@@ -33,7 +33,7 @@ def test_a_variant_is_deployed_labelled_and_torn_down(order):
     name = vertex.endpoint_id("run", "base")
     assert made == vertex.Deployed(f"{PLACE}/endpoints/{name}", f"{PLACE}/models/{name}")
     assert len(operations) == 1
-    assert any("deploying" in line for line in lines)
+    assert any("waiting for the endpoint" in line for line in lines)
     assert {(one.resource, one.run, one.variant) for one in vertex.leftovers(PLACE, "run")} == {
         (made.endpoint, "run", "base"),
         (made.model, "run", "base"),
