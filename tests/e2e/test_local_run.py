@@ -70,8 +70,8 @@ def test_a_run_a_second_one_whose_engine_dies_and_a_third_that_mends_it(start, c
     (earlier,) = (out / "earlier").iterdir()
     assert read(earlier / "comparison.json") == answer
 
-    # A third one goes on with the second: what it has is taken, what is missing is measured.
-    options = ("--engines", engines("--words=20", "--pause=0.002"), "--out", out, "--resume", out)
+    # A third one, on the same engine, goes on with the second: what it has is taken, what is missing is measured.
+    options = ("--engines", engines("--words=20", "--pause=0.02"), "--out", out, "--resume", out)
     third = start("run", config(), *options)
     assert third.finish() == 0, third.text
     assert "baseline: nothing left to measure" in third.text
