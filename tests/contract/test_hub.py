@@ -191,6 +191,6 @@ def test_bench_takes_its_tokenizer_from_the_hub_as_a_run_does(
     assert "Accept its conditions" in bench("meta/gated")
     write_tokenizer(tmp_path / "real", SMOL)
     files = {path.name: path.read_bytes() for path in (tmp_path / "real").iterdir()}
-    hub.repos["models/meta/real"] = Repo(files, large=frozenset({"tokenizer.json"}))
+    hub.repos["models/meta/real"] = Repo(files)
     assert "3 prompts can't keep 9 requests in flight" in bench("meta/real")
     assert "tokenizer.json" in hub.downloads()
