@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import yaml
@@ -10,11 +12,21 @@ import yaml
 import eagle_bench
 from leftover_processes import nothing_left
 
-EXAMPLE = Path(eagle_bench.__file__).parent / "builtin" / "example.yaml"
+BUILTIN = Path(eagle_bench.__file__).parent / "builtin"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def test_speculation_is_real(start, tmp_path):
-    config = yaml.safe_load(EXAMPLE.read_text())
+def head_of_random_weights(folder: Path) -> dict[str, object]:
+    """A variant whose draft has the shipped head's shape and nothing learnt: it loads, and is of no use."""
+    export = (sys.executable, "-m", "eagle3_head.export", "--like", str(BUILTIN / "eagle3"), "--out", str(folder))
+    subprocess.run(export, cwd=EXAMPLES, check=True)
+    speculation = {"method": "eagle3", "model": str(folder), "num_speculative_tokens": 3}
+    return {"id": "broken", "args": [f"--speculative-config={json.dumps(speculation)}"]}
+
+
+def test_speculation_is_real_and_a_broken_draft_is_called_so(start, tmp_path):
+    config = yaml.safe_load((BUILTIN / "example.yaml").read_text())
+    config["variants"].append(head_of_random_weights(tmp_path / "random"))
     config |= {"concurrency": [2], "workload": {**config["workload"], "max_output_tokens": 12}}
     path = tmp_path / "short.yaml"
     path.write_text(yaml.safe_dump(config))
@@ -38,4 +50,13 @@ def test_speculation_is_real(start, tmp_path):
     answer = json.loads((out / "comparison.json").read_text())
     verdicts = {row["variant"]: row["verdict"] for row in answer["comparisons"]}
     assert set(verdicts.values()) <= {"faster", "slower", "inconclusive"}
+
+    assert cells["broken-c2"]["acceptance"]["length"] < 1.02
+    assert verdicts["broken"] == "slower"
+    decision = next(decision for decision in answer["decisions"] if decision["variant"] == "broken")
+    assert decision["turn_on"] is False
+    warned = {(warning["code"], warning["variant"]) for warning in answer["warnings"]}
+    assert ("acceptance_near_one", "broken") in warned
+    assert ("acceptance_near_one", "ngram") not in warned
+    assert "almost no drafted token is accepted" in (out / "report.html").read_text()
     assert nothing_left(str(out))
