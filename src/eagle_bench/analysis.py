@@ -239,7 +239,7 @@ def _because(found: str, tpot: Interval) -> str:
     bounds = f"{times(tpot.family_low)} to {times(tpot.family_high)}"
     if found == "inconclusive":
         told = "no measurable difference" if verdict.within_noise(tpot) else "both faster and slower are possible"
-        return f"the TPOT speed-up lies between {bounds}: {told}"
+        return f"the TPOT speed-up lies in {bounds}: {told}"
     return (
         f"output tokens come {times(tpot.estimate)} as fast ({bounds}; throughput per stream {change(tpot.estimate)})"
     )

@@ -192,7 +192,7 @@ def test_the_terminal_holds_the_same_facts() -> None:
         assert decision.text in text
     for level in comparison.comparisons:
         tpot = level.speedup.tpot
-        assert f"{tpot.estimate:.2f}× ({tpot.low:.2f}–{tpot.high:.2f})" in text
+        assert f"{tpot.estimate:.2f}× ({tpot.family_low:.2f}–{tpot.family_high:.2f})" in text
 
 
 def test_the_terminal_shows_hostile_text_as_text() -> None:
