@@ -16,6 +16,7 @@ def compare(
     criteria: dict,
     earlier: dict,
     summaries: dsl.Input[List[dsl.Dataset]],
+    left: List[List[str]],
     comparison: dsl.Output[dsl.Dataset],
     report: dsl.Output[dsl.HTML],
     summary: dsl.Output[dsl.Markdown],
@@ -32,6 +33,7 @@ def compare(
         criteria: Largest failure rate, price, SLO.
         earlier: The cells that an earlier run has measured; empty for none.
         summaries: The results, one artifact for each variant.
+        left: What each variant's teardown could not delete.
         comparison: The whole answer, `comparison.json`.
         report: The report for people.
         summary: The answer in short.
@@ -48,6 +50,7 @@ def compare(
         criteria,
         earlier,
         summaries,
+        left,
         comparison,
         report,
         summary,

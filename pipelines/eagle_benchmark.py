@@ -14,7 +14,7 @@ each variant, because the local runner mixes up the items of nested loops.
 already, so nothing is torn down and no task asks how the run ended.
 """
 
-from typing import Any, List
+from typing import Any, List, NamedTuple
 
 from eagle_bench.components.benchmark import benchmark
 from eagle_bench.components.collect import collect
@@ -27,6 +27,14 @@ from kfp import dsl
 
 RUN_ID = dsl.PIPELINE_JOB_ID_PLACEHOLDER
 NO_PROJECT = "none"  # a URL is looked up nowhere
+
+
+class Measured(NamedTuple):
+    """What comes of one variant: its results, and what could not be deleted."""
+
+    summary: dsl.Dataset
+    left: List[str]
+
 
 # The compiler runs a pipeline's function where it is defined, so its parts stand first.
 
@@ -100,6 +108,7 @@ def _answer(
     criteria: Any,
     earlier: Any,
     summaries: Any,
+    left: Any,
 ) -> None:
     compared = compare(
         run_id=RUN_ID,
@@ -110,6 +119,7 @@ def _answer(
         criteria=criteria,
         earlier=earlier,
         summaries=summaries,
+        left=left,
     )
     compared.set_caching_options(False)
     conclude(comparison=compared.outputs["comparison"]).set_caching_options(False)
@@ -125,11 +135,11 @@ def benchmark_variant(
     concurrency: List[int],
     repeats: int,
     prompts: dsl.Input[dsl.Dataset],
-) -> dsl.Dataset:
+) -> Measured:
     collected = _levels(project, location, variant, workload, criteria, concurrency, repeats, prompts)
     given_back = teardown(project=project, location=location, run_id=RUN_ID, variant=variant)
     given_back.after(collected).ignore_upstream_failure().set_caching_options(False)
-    return collected.outputs["summary"]
+    return Measured(collected.outputs["summary"], given_back.output)
 
 
 @dsl.pipeline(name="benchmark-url", description="Measures what runs at one URL, level by level.")
@@ -179,7 +189,8 @@ def eagle_benchmark(
                 repeats=repeats,
                 prompts=staged.outputs["prompts"],
             )
-        _answer(environment, variants, concurrency, baseline, criteria, earlier, dsl.Collected(measured.output))
+        summaries, left = dsl.Collected(measured.outputs["summary"]), dsl.Collected(measured.outputs["left"])
+        _answer(environment, variants, concurrency, baseline, criteria, earlier, summaries, left)
 
 
 @dsl.pipeline(
@@ -209,4 +220,4 @@ def eagle_benchmark_of_urls(
             repeats=repeats,
             prompts=staged.outputs["prompts"],
         )
-    _answer(environment, variants, concurrency, baseline, criteria, earlier, dsl.Collected(measured.output))
+    _answer(environment, variants, concurrency, baseline, criteria, earlier, dsl.Collected(measured.output), [])

@@ -32,6 +32,7 @@ def warnings(
     """Everything that makes this result suspect, the gravest first."""
     found: list[Warning] = []
     for check in (
+        provenance.not_deleted,
         provenance.budget,
         _presence,
         _failures,

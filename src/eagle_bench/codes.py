@@ -18,6 +18,7 @@ class Meaning(NamedTuple):
 
 
 WarningCode = Literal[
+    "not_deleted",
     "budget",
     "missing_cell",
     "duplicate_cell",
@@ -57,6 +58,10 @@ _SATURATED = Meaning(
 
 # `warnings[].code` of comparison.json, in the order in which a report shows them.
 WARNINGS: dict[WarningCode, Meaning] = {
+    "not_deleted": Meaning(
+        "an endpoint or a model could not be deleted when its variant was measured: it may still cost money",
+        "run the command that is named, or `eagle-bench cleanup`",
+    ),
     "budget": Meaning(
         "the run's time (`max_hours`) was used up: cells are missing or were cut short",
         "measure the rest with `submit --resume`",
@@ -145,6 +150,7 @@ CellWarningCode = Literal[
     "one_piece",
     "vllm_disagrees",
     "metrics_names",
+    "token_renewed",
 ]
 
 # `warnings` of cell.json: `CODE: text`.
@@ -174,6 +180,11 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     ),
     "metrics_names": Meaning(
         "the engine's `/metrics` lacks names that it should have", "trust the acceptance length less"
+    ),
+    "token_renewed": Meaning(
+        "the server answered 401 to a token that should have been valid: what carried it failed and was not sent again, "
+        "and a new token was taken",
+        "see who revokes tokens, and whether the client's clock is right",
     ),
 }
 

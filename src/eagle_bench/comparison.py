@@ -147,6 +147,7 @@ class Plan(Record):
     run: dict[str, str] = Field(
         default_factory=dict, description="run id, template hash, machine sharing, … as the report shows them"
     )
+    left: tuple[str, ...] = Field((), description="what the run could not delete, and the commands that do")
 
     @property
     def candidates(self) -> tuple[str, ...]:

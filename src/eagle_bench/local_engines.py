@@ -15,6 +15,8 @@ from eagle_bench.nearest import did_you_mean
 
 EXAMPLE = Path(__file__).parent / "builtin" / "example.yaml"
 Say = Callable[[str], None]
+# The hub is asked for data and tokenizer; nobody else needs the user's token of it.
+TASK_SECRETS = dict.fromkeys(("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"), ("stage-data",))
 
 
 def settings_for(config: Config, state_dir: Path, engines: Path | None, slots: int, say: Say) -> Settings:
@@ -28,7 +30,12 @@ def settings_for(config: Config, state_dir: Path, engines: Path | None, slots: i
     Raises:
         InputError: the file of engines, or the config's model, can't be used here.
     """
-    base = {"state_dir": state_dir, "slots": slots, "project_id": config.project}
+    base: dict[str, object] = {
+        "state_dir": state_dir,
+        "slots": slots,
+        "project_id": config.project,
+        "task_secrets": TASK_SECRETS,
+    }
     if engines:
         try:
             data = yaml.safe_load(engines.read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, vertex
 from eagle_bench.adapters.pipeline_template import compile_template, parameters
 from eagle_bench.config import Config
+from eagle_bench.errors import ServiceError
 from eagle_bench.gathering import Gathered, gather, make_room, run_in
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
@@ -19,17 +20,18 @@ from eagle_bench.resuming import EarlierRun, resume
 from eagle_bench.variants import resolve
 
 Say = Callable[[str], None]
-WAIT_FOR_CANCEL_S = 60.0
+WAIT_FOR_CANCEL_S, PATIENCE_S = 60.0, 15.0
 
 
 @dataclass(frozen=True)
 class LocalRun:
-    """How a run on this machine ended."""
+    """How a run on this machine ended; `left` could not be deleted, by Local Vertex's word, until it ended itself."""
 
     run_id: str
     state: str
     error: str | None
     gathered: Gathered
+    left: tuple[vertex.Left, ...] = ()
 
 
 def run(
@@ -78,17 +80,17 @@ def run(
         except KeyboardInterrupt:
             say("interrupted: cancelling the run and giving everything back")
             state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
-        finally:
-            _nothing_left(config, run_id, say)
-        gathered = gather(artifacts, run_id, told_to_run, out)
-    return LocalRun(run_id, state.state, state.error, gathered)
+        except ServiceError as error:  # it ends with the server, and what it measured by then is kept
+            state = running_jobs.JobState(name, "FAILED", f"Local Vertex lost the run: {error}", ())
+        left = _give_back(config, run_id, say)
+    return LocalRun(run_id, state.state, state.error, gather(artifacts, run_id, told_to_run, out), left)
 
 
 def _follow(name: str, folder: Path, say: Say) -> running_jobs.JobState:
     """Watch a job to its end, passing on what its tasks tell."""
     lines = _Tail(folder)
     last = None
-    for state in running_jobs.watch(name, poll_s=0.5):
+    for state in running_jobs.watch(name, poll_s=0.5, patience_s=PATIENCE_S):
         for line in lines.new():
             say(line)
         last = state
@@ -129,14 +131,19 @@ class _Tail:
                     yield text
 
 
-def _nothing_left(config: Config, run_id: str, say: Say) -> None:
-    """Do what the pipeline's own teardown could not: no task starts in a cancelled job."""
+def _give_back(config: Config, run_id: str, say: Say) -> tuple[vertex.Left, ...]:
+    """Do what the pipeline's own teardown could not (no task starts in a cancelled job); what is left comes back."""
     place = vertex.Place(config.project, config.location)
-    for made in vertex.leftovers(place, run_id):
-        say(f"giving back {made.resource}")
+    left: list[vertex.Left] = []
     for spec in resolve(config):
         if spec.deployed:
-            vertex.teardown(place, run_id, spec.id)
+            report = vertex.teardown(place, run_id, spec.id)
+            for resource in report.deleted:
+                say(f"given back: {resource}")
+            left += report.left
+    for item in left:
+        say(f"COULD NOT BE DELETED: {item.said}")
+    return tuple(left)
 
 
 def _machine() -> str:

@@ -30,6 +30,14 @@ class Answer(Record):
         )
 
 
+class Undeleted(Record):
+    """What could not be deleted."""
+
+    resource: str = Field(description="resource name")
+    why: str = Field(description="what the service said")
+    command: str = Field(description="what deletes it by hand")
+
+
 class RunOutcome(Record):
     """How a run on this machine ended."""
 
@@ -42,6 +50,7 @@ class RunOutcome(Record):
     report: str | None = Field(None, description="the report; null where nothing was measured")
     comparison: str | None = Field(None, description="the whole answer; null where nothing was measured")
     answer: Answer | None = Field(None, description="the answer in short")
+    left: tuple[Undeleted, ...] = Field((), description="endpoints and models that could not be deleted")
 
 
 class Worse(Record):
@@ -92,14 +101,6 @@ class Leftover(Record):
     resource: str = Field(description="resource name")
     run: str | None = Field(description="label of the run; null where it has none")
     created: datetime = Field(description="UTC")
-
-
-class Undeleted(Record):
-    """What could not be deleted."""
-
-    resource: str = Field(description="resource name")
-    why: str = Field(description="what the service said")
-    command: str = Field(description="what deletes it by hand")
 
 
 class CleanupOutcome(Record):

@@ -1,4 +1,7 @@
-"""Cells that this run did not measure itself: those of an earlier run, and those that its budget had no room for."""
+"""What became of a run beside its numbers: what it left, and cells that it did not measure itself.
+
+Those are taken from an earlier run, or its budget had no room for them.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,12 @@ from eagle_bench.units import conjunction, count, levels
 
 BUDGET: Literal["budget"] = "budget"
 """Kind of a cell's failure, and code of its warning, where the run's time was used up."""
+
+
+def not_deleted(grid: Grid) -> Iterator[Warning]:
+    """Each resource that the run could not delete when its variant was measured."""
+    for said in grid.plan.left:
+        yield Warning(code="not_deleted", text=f"could not be deleted when its variant was measured: {said}")
 
 
 def earlier_run(grid: Grid) -> Iterator[Warning]:

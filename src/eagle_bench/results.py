@@ -167,7 +167,10 @@ class CellSettings(Record):
     )
     slo_ttft_ms: float | None = Field(None, description="objective for goodput: time to first token")
     slo_tpot_ms: float | None = Field(None, description="objective for goodput: time per output token")
-    payload_sha256: str | None = Field(None, description="of the request body without model and messages")
+    payload_sha256: str | None = Field(
+        None,
+        description="of what the request body asks for, without model and messages, in one spelling for all endpoints",
+    )
 
 
 class Saving(Record):

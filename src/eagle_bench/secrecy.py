@@ -37,11 +37,16 @@ def _known_source(address: str) -> str:
     return _without_credentials(address)
 
 
+def is_secret(name: str) -> bool:
+    """Whether the name of an environment variable says that its value is a secret."""
+    return re.search(rf"(^|_)({SECRET_WORDS})$", name, re.IGNORECASE) is not None
+
+
 def _no_secrets_in_env(env: dict[str, str]) -> dict[str, str]:
     for name in env:
         if not ENV_NAME.fullmatch(name):
             raise ValueError("has a name that is no variable's: letters, digits and _ only")
-        if re.search(rf"(^|_)({SECRET_WORDS})$", name, re.IGNORECASE):
+        if is_secret(name):
             raise ValueError(
                 f"{name} would show in the console: use `hf_token_secret`, or a secret of the serving image"
             )

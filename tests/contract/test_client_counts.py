@@ -150,6 +150,21 @@ def test_messages_go_as_they_are_and_the_rest_is_equal_for_all() -> None:
     assert found.prompts.count == 24
 
 
+def test_endpoints_that_spell_the_same_request_differently_were_asked_the_same() -> None:
+    hashes, bodies = set(), set()
+    for modes in ((), ("vertex", "usage-always"), ("new-limit",)):
+        with TruthServer(*modes, tokens=8, first_ms=1, token_ms=0.2) as server:
+            found = cell(server)
+            bodies |= {tuple(sorted(entry["body"])) for entry in server.journal(MARK)}
+        assert found.settings is not None
+        hashes.add(found.settings.payload_sha256)
+    assert (len(hashes), len(bodies)) == (1, 3)
+    with TruthServer(tokens=8, first_ms=1, token_ms=0.2) as server:
+        other = cell(server, settings={"ignore_eos": True})
+    assert other.settings is not None
+    assert other.settings.payload_sha256 not in hashes
+
+
 @pytest.mark.parametrize(
     ("modes", "limit", "options"),
     [

@@ -42,6 +42,50 @@ def test_a_token_that_ran_out_fails_as_authentication_and_is_not_shown() -> None
     assert stale not in found.model_dump_json()
 
 
+class Supplier:
+    """Keeps a token until it hears that it was refused, as `TokenSupplier` does."""
+
+    def __init__(self, server: TruthServer, *, works: bool = True) -> None:
+        self._server, self._works = server, works
+        self.given: list[str] = []
+
+    def __call__(self) -> str:
+        if not self.given:
+            self.given.append(self._server.token())
+        return self.given[-1]
+
+    def refused(self, token: str) -> None:
+        if token == self.given[-1]:
+            self.given.append(self._server.token() if self._works else "tok-of-another-server")
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_token_that_is_revoked_costs_the_requests_that_carried_it_and_no_other(processes: int) -> None:
+    with TruthServer("token:3600", "revoke:10", tokens=20, first_ms=40, token_ms=2, only=MARK) as server:
+        supplier = Supplier(server)
+        found = cell(server, concurrency=2, count=40, token=supplier, processes=processes)
+        journal = server.journal(MARK)
+    assert found.counts.model_dump() == oracle.counts(journal)
+    assert len(journal) == found.counts.requested == 40, "a refused request was sent again"
+    failed = [record for record in found.requests if record.error]
+    assert {(r.error.kind, r.error.status) for r in failed if r.error} == {("authentication", 401)}
+    assert 1 <= len(failed) <= 4
+    assert len(supplier.given) == 2
+    (said,) = [text for text in found.warnings if text.startswith("token_renewed:")]
+    assert f"{len(failed)} request" in said
+    assert not any(token in found.model_dump_json() for token in supplier.given)
+
+
+def test_a_new_token_that_is_refused_too_is_the_last_one() -> None:
+    with TruthServer("token:3600", "revoke:4", tokens=8, first_ms=1, token_ms=0.2, only=MARK) as server:
+        supplier = Supplier(server, works=False)
+        found = cell(server, concurrency=2, count=24, token=supplier)
+        journal = server.journal(MARK)
+    assert found.counts.model_dump() == oracle.counts(journal)
+    assert found.counts.completed == 4
+    assert len(supplier.given) == 2
+
+
 @pytest.mark.parametrize("nothing", ["", "  ", None, "a\r\nX-Evil: 1"])
 def test_what_is_no_token_is_never_sent(nothing: str | None) -> None:
     with TruthServer(tokens=8, first_ms=1, token_ms=0.2) as server:

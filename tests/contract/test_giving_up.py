@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -19,8 +20,10 @@ from eagle_bench.serving import Serving
 from eagle_bench.tasks.benchmark import benchmark
 from eagle_bench.tasks.budget import Budget, budget_of, start_budget
 from eagle_bench.tasks.collect import collect, collected
+from eagle_bench.tasks.compare import compare
 from eagle_bench.tasks.deploy import deploy
 from eagle_bench.tasks.smoke import first_answer, smoke
+from eagle_bench.tasks.teardown import teardown, teardown_all
 from eagle_bench.variants import NO_LEVEL, VariantSpec
 
 PLACE = vertex.Place("p", "us-central1")
@@ -104,6 +107,31 @@ def test_doing_nothing_loads_no_client():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "HEAVY []" in done.stdout
+
+
+def test_what_can_not_be_deleted_fails_the_last_teardown_and_not_the_answer(server, order, tmp_path, capfd):
+    tasks = Tasks(tmp_path)
+    tasks.deploy()
+    (endpoint,) = [made.resource for made in vertex.leftovers(PLACE) if "/endpoints/" in made.resource]
+    order("delete-endpoint-fails", times=None, status=403, message="not allowed")
+    (said,) = teardown(PLACE.project, PLACE.location, "run", tasks.variant)
+    assert said.startswith(f"{endpoint} (")
+    assert "not allowed" in said
+    assert "gcloud ai endpoints delete" in said
+    assert f"base: COULD NOT BE DELETED: {said}" in capfd.readouterr().out
+    assert [made.resource for made in vertex.leftovers(PLACE)] == [endpoint]
+    with pytest.raises(ServiceError, match=r"could not be deleted: .*gcloud ai endpoints delete"):
+        teardown_all(PLACE.project, PLACE.location, "run", [tasks.variant], "SUCCEEDED")
+
+    # What compare is told of it stands in the answer, first of all.
+    files = {name: tasks.artifact(name) for name in ("comparison", "report", "summary")}
+    none = SimpleNamespace(log_metric=lambda *_: None)
+    variants = [tasks.variant, {**tasks.variant, "id": "other"}]
+    compare("run", {}, variants, [1], "base", {}, {}, [], [[said], []], **files, metrics=none)
+    warning = json.loads(Path(files["comparison"].path).read_text())["warnings"][0]
+    assert warning["code"] == "not_deleted"
+    assert said in warning["text"]
+    assert "gcloud ai endpoints delete" in Path(files["report"].path).read_text()
 
 
 def test_past_the_budget_nothing_begins_and_the_machines_go_back(server, tmp_path):

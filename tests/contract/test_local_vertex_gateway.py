@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 
 import httpx
 import pytest
 
 from eagle_bench.adapters import vertex
+from eagle_bench.local_vertex.__main__ import listening
 from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
 
@@ -147,3 +149,10 @@ def test_variants_on_one_machine_take_turns(start, bearer):
 
 def test_one_slot_is_one_at_a_time(server):
     assert vertex.machine_sharing(deployed()) == "one-at-a-time"
+
+
+def test_a_chunk_does_not_wait_for_the_one_before_to_be_acknowledged():
+    with listening(0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

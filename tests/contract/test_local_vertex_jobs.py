@@ -1,6 +1,8 @@
 """Pipeline jobs through an unmodified `aiplatform.PipelineJob`."""
 
 import json
+import re
+import signal
 
 import pytest
 from google.cloud import aiplatform, storage
@@ -33,13 +35,45 @@ def tiny(fail: bool = False, seconds: int = 0):
     tell(job=dsl.PIPELINE_JOB_ID_PLACEHOLDER, fail=fail, seconds=seconds).set_caching_options(False)
 
 
+@dsl.component(base_image="python:3.11", install_kfp_package=False)
+def look(killed_by: int, seen: dsl.Output[dsl.Dataset]):
+    """Writes the names and values of its environment, then dies of a signal if told to."""
+    import json
+    import os
+    from pathlib import Path
+
+    Path(seen.path).write_text(json.dumps(dict(os.environ)))
+    if killed_by:
+        os.kill(os.getpid(), killed_by)
+
+
+@dsl.component(base_image="python:3.11", install_kfp_package=False)
+def trusted(seen: dsl.Output[dsl.Dataset]):
+    """Writes the names and values of its environment."""
+    import json
+    import os
+    from pathlib import Path
+
+    Path(seen.path).write_text(json.dumps(dict(os.environ)))
+
+
+@dsl.pipeline(name="looking")
+def looking(killed_by: int = 0):
+    after = trusted().set_caching_options(False)
+    look(killed_by=killed_by).after(after).set_caching_options(False)
+
+
 @pytest.fixture
 def submit(server, tmp_path):
-    aiplatform.init(**vertex.sdk_options(PLACE))
-    template = tmp_path / "tiny.yaml"
-    compiler.Compiler().compile(tiny, str(template))
+    return submitting(tmp_path)
 
-    def submit(job_id, **parameters):
+
+def submitting(folder):
+    aiplatform.init(**vertex.sdk_options(PLACE))
+
+    def submit(job_id, pipeline=tiny, **parameters):
+        template = folder / f"{pipeline.name}.yaml"
+        compiler.Compiler().compile(pipeline, str(template))
         job = aiplatform.PipelineJob(
             display_name="tiny",
             template_path=str(template),
@@ -85,6 +119,41 @@ def test_a_job_fails_as_on_vertex(submit):
     assert job.state.name == "PIPELINE_STATE_FAILED"
     (task,) = job.task_details
     assert (task.state.name, task.error.message) == ("FAILED", "ValueError: it was told to fail")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_task_that_a_signal_ended_says_which(server, submit, number):
+    job = submit("killed-job", looking, killed_by=int(number))
+    said = f"the task look was killed by {number.name}{' (out of memory?)' if number == signal.SIGKILL else ''}"
+    with pytest.raises(RuntimeError, match=re.escape(f"[look]. Their last words: {said}")):
+        job.wait()
+    (task,) = [task for task in job.task_details if task.task_name == "look"]
+    assert task.error.message == said
+    assert (server.job_folder("killed-job") / "02-look.log").read_text().endswith(f"\n▸ run: {said}\n")
+
+
+SECRETS = {"HF_TOKEN": "hf_planted", "OPENAI_API_KEY": "sk-planted", "DB_PASSWORD": "hunter2"}
+
+
+def test_the_users_secrets_are_only_for_the_tasks_that_need_them(start, tmp_path, monkeypatch):
+    for name, value in {**SECRETS, "PLAIN": "plain"}.items():
+        monkeypatch.setenv(name, value)
+    server = start(task_secrets={"HF_TOKEN": ("trusted",)})
+    submitting(tmp_path)("looking-job", looking).wait()
+    seen = {
+        path.parent.name: json.loads(path.read_text())
+        for path in server.bucket_folder("gs://bucket/root").rglob("seen")
+    }
+    assert set(seen) == {"look", "trusted"}
+    assert {task: set(SECRETS) & set(variables) for task, variables in seen.items()} == {
+        "look": set(),
+        "trusted": {"HF_TOKEN"},
+    }
+    for variables in seen.values():
+        assert variables["PLAIN"] == "plain"
+        assert variables["GOOGLE_APPLICATION_CREDENTIALS"] == str(server.key_file)
+    for file in server.job_folder("looking-job").iterdir():
+        assert not any(value in file.read_text() for value in SECRETS.values()), file
 
 
 def test_a_cancelled_job_ends_with_all_its_processes(server, submit, until, processes_with):

@@ -5,11 +5,13 @@
 --gate=FILE      before each content chunk, wait until FILE has one more byte
 --words=N        answer N chunks (3)
 --pause=S        between chunks
+--dies-at=N      end at once as the Nth stream is asked for
 Streams like vLLM: a role-only chunk, then content; usage last, as vLLM does when it is made to.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -17,6 +19,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+STREAMS = itertools.count(1)
 FLAGS = dict(flag.lstrip("-").partition("=")[::2] for flag in sys.argv[3:])
 
 
@@ -46,6 +49,9 @@ class Handler(BaseHTTPRequestHandler):
         if not request.get("stream"):
             message = {"role": "assistant", "content": json.dumps(seen)}
             return self.answer(json.dumps({"model": request["model"], "choices": [{"message": message}]}))
+        if next(STREAMS) == int(FLAGS.get("dies-at", 0)):
+            print("the engine's worker died: CUDA error: an illegal memory access was encountered", flush=True)
+            os._exit(1)
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")

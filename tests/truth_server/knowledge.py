@@ -29,6 +29,7 @@ MODES = {
     "until-close",
     "split",
     "token",
+    "revoke",
     "vertex",
     "new-limit",
     "spec",
@@ -100,6 +101,11 @@ class Truth:
         token = "tok-" + secrets.token_hex(12)
         self.tokens[token] = time.perf_counter() + self.number("token")
         return token
+
+    def revoke(self, entry: Entry) -> None:
+        """Take back what was given by now, if this is the request for it."""
+        if self.has("revoke") and entry.counted == int(self.number("revoke")):
+            self.tokens.clear()
 
     def admits(self, authorization: str) -> bool:
         return time.perf_counter() < self.tokens.get(authorization.removeprefix("Bearer "), 0.0)

@@ -27,6 +27,7 @@ requests that `--only` lets through, `MODE:1` is every one:
     until-close         bodies end with the connection, not with a length
     split               every chunk of the wire is written in two pieces
     token:S             wants a bearer token from `GET /token`, which is valid for S seconds
+    revoke:N            with `token`: as the Nth request comes, tokens given by then are not valid any more
     vertex              refuses `stream_options` and `max_completion_tokens`
     new-limit           refuses `max_tokens`
     spec                `/metrics` has vLLM's counters of speculative decoding
@@ -260,6 +261,7 @@ class Connection(asyncio.Protocol):
 
     def refusal(self, entry: Entry, body: dict, authorization: str) -> tuple[int, str] | None:
         truth = self.truth
+        truth.revoke(entry)
         if truth.has("token") and not truth.admits(authorization):
             return 401, f"The token is not valid: {authorization}"
         if truth.has("vertex") and ("stream_options" in body or "max_completion_tokens" in body):

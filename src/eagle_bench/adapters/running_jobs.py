@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eagle_bench.adapters.vertex import Place, address, leftovers, teardown_id
+from eagle_bench.adapters.vertex import Left, Place, address, leftovers, not_deleted, teardown_id
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
 from eagle_bench.errors import ServiceError
@@ -142,14 +142,14 @@ def cancel_and_give_back(job_name: str, say: Callable[[str], None]) -> JobState:
     """
     state = cancel_and_wait(job_name)
     place, run_id = Place.of(job_name), job_name.rsplit("/", 1)[-1]
-    left: list[str] = []
+    left: list[Left] = []
     for name in dict.fromkeys(made.id for made in leftovers(place, run_id)):
         report = teardown_id(place, name)
         for resource in report.deleted:
             say(f"given back: {resource}")
-        left += [f"{item.resource} ({item.why}): {item.command}" for item in report.left]
+        left += report.left
     if left:
-        raise ServiceError("could not be deleted: " + "; ".join(left))
+        raise not_deleted(left)
     return state
 
 

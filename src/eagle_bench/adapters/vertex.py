@@ -3,7 +3,7 @@
 Place, address          where it is: client options, the host of traffic
     sdk_options             the same for aiplatform.init and PipelineJob
 deploy, Deployed        an endpoint and a model for a variant
-teardown, teardown_id   take them away; TeardownReport says what is left
+teardown, teardown_id   take them away; TeardownReport says what is left, not_deleted is the error for it
 leftovers, Made         what runs left behind
 chat_base_url, metrics_url, tokens_for, TokenSupplier      traffic
     machine_sharing         whether variants share one machine, and how
@@ -13,7 +13,15 @@ from eagle_bench.adapters.vertex_address import Address, Place, address, credent
 from eagle_bench.adapters.vertex_deploy import Deployed, deploy
 from eagle_bench.adapters.vertex_names import endpoint_id, labels
 from eagle_bench.adapters.vertex_request import deploy_request
-from eagle_bench.adapters.vertex_teardown import Left, Made, TeardownReport, leftovers, teardown, teardown_id
+from eagle_bench.adapters.vertex_teardown import (
+    Left,
+    Made,
+    TeardownReport,
+    leftovers,
+    not_deleted,
+    teardown,
+    teardown_id,
+)
 from eagle_bench.adapters.vertex_traffic import TokenSupplier, chat_base_url, machine_sharing, metrics_url, tokens_for
 
 __all__ = [
@@ -34,6 +42,7 @@ __all__ = [
     "leftovers",
     "machine_sharing",
     "metrics_url",
+    "not_deleted",
     "sdk_options",
     "teardown",
     "teardown_id",

@@ -34,13 +34,15 @@ class Place:
 class Address:
     """How Vertex AI is reached in one region.
 
-    `api` is what `aiplatform.init(api_endpoint=…)` takes, `transport` its `api_transport`.
+    `api` is what `aiplatform.init(api_endpoint=…)` takes, `transport` its `api_transport`. Waits are in seconds:
+    between looks at an operation, and between attempts at what is refused for now.
     """
 
     api: str
     transport: str
     traffic: str | None
     poll_s: float
+    retry_delays_s: tuple[float, ...]
 
     def client_options(self) -> dict[str, Any]:
         """Keyword arguments for a generated client; credentials are google.auth's defaults."""
@@ -55,12 +57,13 @@ class Address:
 def address(location: str) -> Address:
     """Vertex AI's address in a region, or Local Vertex's."""
     if local := _local():
-        return Address(api=local, transport="rest", traffic=local, poll_s=0.5)
+        return Address(api=local, transport="rest", traffic=local, poll_s=0.5, retry_delays_s=(0.2, 0.5, 1.0))
     return Address(
         api=f"{location}-aiplatform.googleapis.com",
         transport="grpc",
         traffic=None,
         poll_s=15.0,
+        retry_delays_s=(2.0, 5.0, 15.0, 30.0),
     )
 
 

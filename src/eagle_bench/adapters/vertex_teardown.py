@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,6 @@ from eagle_bench.adapters.vertex_names import PREFIX, RUN_LABEL, VARIANT_LABEL, 
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancel, deploys_under_way, wait
 from eagle_bench.errors import ServiceError
 
-RETRY_DELAYS_S = (2.0, 5.0, 15.0, 30.0)
 UNDEPLOY_TIMEOUT_S = 1800.0
 HOPELESS = frozenset({"authentication", "permission"})
 
@@ -27,6 +26,10 @@ class Left:
     resource: str
     why: str
     command: str
+
+    @property
+    def said(self) -> str:
+        return f"{self.resource} ({self.why}): {self.command}"
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,19 @@ class Made:
 
 
 def teardown(
-    place: Place, run_id: str, variant_id: str, *, retry_delays_s: Sequence[float] = RETRY_DELAYS_S
+    place: Place, run_id: str, variant_id: str, *, retry_delays_s: Sequence[float] | None = None
 ) -> TeardownReport:
     """Delete the endpoint and the model of one variant of a run, whatever state they are in.
 
     Only for variants that are deployed: what a variant uses (`endpoint`, `url`) has another name and is not found.
+
+    Args:
+        retry_delays_s: between attempts at what can't be deleted; None for those that suit the place.
     """
     return teardown_id(place, endpoint_id(run_id, variant_id), retry_delays_s=retry_delays_s)
 
 
-def teardown_id(place: Place, name: str, *, retry_delays_s: Sequence[float] = RETRY_DELAYS_S) -> TeardownReport:
+def teardown_id(place: Place, name: str, *, retry_delays_s: Sequence[float] | None = None) -> TeardownReport:
     """Delete the endpoint and the model with one id (see `leftovers`)."""
     from google.cloud import aiplatform_v1
 
@@ -103,7 +109,7 @@ def teardown_id(place: Place, name: str, *, retry_delays_s: Sequence[float] = RE
     deleted, left = [], []
     for resource, remove in ((endpoint, remove_endpoint), (model, remove_model)):
         try:
-            if _persist(remove, retry_delays_s):
+            if _persist(remove, there.retry_delays_s if retry_delays_s is None else retry_delays_s):
                 deleted.append(resource)
         except ServiceError as error:
             left.append(_left(resource, error))
@@ -135,6 +141,14 @@ def leftovers(place: Place, run_id: str | None = None) -> tuple[Made, ...]:
             if one.run == label or (one.run is None and one.id.rsplit("-", 1)[-1].startswith(digest))
         ]
     return tuple(sorted(ours, key=lambda one: one.created))
+
+
+def not_deleted(left: Iterable[Left]) -> ServiceError:
+    """The error that names what is left and the commands that delete it."""
+    return ServiceError(
+        "could not be deleted: " + "; ".join(item.said for item in left),
+        hint="Run the commands named, or `eagle-bench cleanup`.",
+    )
 
 
 def _made(resource: Any) -> Made:

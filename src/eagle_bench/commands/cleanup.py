@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eagle_bench.commands import json_output
-from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.errors import InputError
 from eagle_bench.nearest import did_you_mean
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def command(
             click.echo(f"{len(found)} found, nothing deleted: --yes deletes them")
         reports = _delete(place, found) if yes else []
         tell(_outcome(found, reports))
-    left = [f"{item.resource} ({item.why}): {item.command}" for report in reports for item in report.left]
+    left = [item for report in reports for item in report.left]
     if left:
-        raise ServiceError("could not be deleted: " + "; ".join(left))
+        raise vertex.not_deleted(left)
 
 
 def _delete(place: Place, found: Sequence[Made]) -> list[TeardownReport]:

@@ -98,18 +98,35 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, tell: Tell) -> int:
     from eagle_bench.tasks.compare import require_usable
 
     gathered = ended.gathered
-    tell(outcome(ended.run_id, ended.state, ended.error, gathered, folder))
+    tell(outcome(ended.run_id, ended.state, ended.error, gathered, folder, ended.left))
     if gathered.answer is None:
         why = f" {ended.error}" if ended.error else ""
         if ended.state == "CANCELLED":
+            _require_clean(ended)
             click.echo("interrupted before anything was measured; nothing is left running.", err=True)
             return INTERRUPTED
         raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
     show_results(gathered.answer, folder)
     if ended.state == "CANCELLED":
+        _require_clean(ended)
         click.echo(f"interrupted; {gathered.kept} and kept; nothing is left running.", err=True)
         return INTERRUPTED
     if ended.state != "SUCCEEDED":
         click.echo(f"the run ended {ended.state}; {gathered.kept} and kept. {ended.error or ''}", err=True)
     require_usable(gathered.answer)
+    _require_clean(ended)
     return 0
+
+
+def _require_clean(ended: LocalRun) -> None:
+    """Refuse to call a run done that could not delete all that it made.
+
+    Raises:
+        ServiceError: with what it was, and why.
+    """
+    from eagle_bench.adapters import vertex
+
+    if ended.left:
+        error = vertex.not_deleted(ended.left)
+        error.hint = "Here it ended with Local Vertex; on Vertex AI it would cost money until it is deleted."
+        raise error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,16 @@ from eagle_bench.gathering import COMPARISON, REPORT, RESULTS
 from eagle_bench.plain_text import plain_line
 
 if TYPE_CHECKING:
+    from eagle_bench.adapters.vertex import Left
     from eagle_bench.gathering import Gathered
     from eagle_bench.outcomes import RunOutcome
 
 
-def outcome(run_id: str, state: str, error: str | None, gathered: Gathered, folder: Path) -> RunOutcome:
+def outcome(
+    run_id: str, state: str, error: str | None, gathered: Gathered, folder: Path, left: Sequence[Left] = ()
+) -> RunOutcome:
     """How a run ended, for scripts."""
-    from eagle_bench.outcomes import Answer, RunOutcome
+    from eagle_bench.outcomes import Answer, RunOutcome, Undeleted
 
     answer = gathered.answer
     return RunOutcome(
@@ -31,6 +35,7 @@ def outcome(run_id: str, state: str, error: str | None, gathered: Gathered, fold
         report=str(folder / REPORT) if answer else None,
         comparison=str(folder / COMPARISON) if answer else None,
         answer=Answer.of(answer) if answer else None,
+        left=tuple(Undeleted(resource=item.resource, why=item.why, command=item.command) for item in left),
     )
 
 

@@ -22,6 +22,7 @@ def wait(name: str) -> int:
 
     Raises:
         NoUsableResult: it did not succeed.
+        ServiceError: the same, but it has an answer: what failed is what came after, its teardown.
         ServiceError: it can't be looked up any more; it runs on.
     """
     obey_signals()
@@ -56,7 +57,8 @@ def _follow(name: str, seen: dict[str, str]) -> int:
     assert state is not None
     if state.state != "SUCCEEDED":
         why = f" {state.error}" if state.error else ""
-        raise NoUsableResult(
+        answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
+        raise (ServiceError if answered else NoUsableResult)(
             f"the job ended {state.state}.{why}",
             hint=f"{running_jobs.console_link(name)} – what there is: eagle-bench fetch {name}",
         )

@@ -209,9 +209,10 @@ class LocalVertexApp:
 
     async def _get_operation(self, request: Request) -> dict[str, Any]:
         name = _operation(request)
-        if self.faults.strike("operation-garbage", name):
+        operation = self.operations.get(name)
+        if self.faults.strike("operation-garbage", f"{name} {operation.extra_metadata.get('modelId', '')}"):
             return {"name": name, "done": True, "response": {"@type": "type.googleapis.com/google.protobuf.Empty"}}
-        return self.operations.get(name).as_json()
+        return operation.as_json()
 
     async def _cancel_operation(self, request: Request) -> dict[str, Any]:
         await self.operations.cancel(_operation(request))

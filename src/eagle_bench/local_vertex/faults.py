@@ -26,6 +26,7 @@ Kind = Literal[
     "traffic-status",  # a request to an endpoint answers `status`
     "traffic-cut",  # a stream is dropped after `chunks` chunks
     "token-server-down",  # the token server answers `status`
+    "token-revoked",  # as a request to an endpoint comes, no token given out by then works any longer
 ]
 
 

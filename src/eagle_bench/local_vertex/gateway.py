@@ -60,8 +60,10 @@ class Gateway:
 
     async def _admit(self, scope: Scope, receive: Receive) -> _Request:
         headers = Headers(scope=scope)
-        self._tokens.check(headers.get("authorization"), assertions=False)
         name = "projects/{project}/locations/{location}/endpoints/{endpoint}".format(**scope["path_params"])
+        if self._faults.strike("token-revoked", name):
+            self._tokens.revoke_all()
+        self._tokens.check(headers.get("authorization"), assertions=False)
         endpoint = self._endpoints.get(name)
         if endpoint is None:
             raise not_found(name)

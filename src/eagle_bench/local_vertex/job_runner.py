@@ -1,6 +1,6 @@
 """Runs one pipeline job with kfp's local runner: `python -m eagle_bench.local_vertex.job_runner FOLDER`.
 
-FOLDER holds `job.json` (specification, parameters, id, root, containers). It gets `tasks.jsonl` (states of tasks as they
+FOLDER holds `job.json` (specification, parameters, id, root, containers, names of secrets). It gets `tasks.jsonl` (states of tasks as they
 change), a log file per task, and `outcome.json`.
 """
 
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -18,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle_bench.local_vertex.containers import Containers
+from eagle_bench.local_vertex.task_process import environment_for, killed, run_with_log
 
 TASK = threading.local()
 
@@ -28,7 +27,7 @@ def main(folder: Path) -> None:
     from kfp import components, local
 
     job = json.loads((folder / "job.json").read_text())
-    tasks = _Tasks(folder, job["job_id"], Path(job["buckets"]), _containers(job))
+    tasks = _Tasks(folder, job["job_id"], Path(job["buckets"]), _containers(job), job["secrets"])
     tasks.watch()
     local.init(local.SubprocessRunner(use_venv=False), pipeline_root=job["pipeline_root"], raise_on_error=True)
     pipeline = components.load_component_from_text(yaml.safe_dump(job["pipeline_spec"]))
@@ -36,11 +35,7 @@ def main(folder: Path) -> None:
     try:
         pipeline(**_whole_numbers(job["pipeline_spec"], job["parameters"]))
     except Exception as error:  # a task's failure and a wrong parameter come as any type
-        failed = ", ".join(sorted(tasks.failed))
-        reason = (
-            f"some tasks failed. The failed tasks are: [{failed}]." if failed else f"{type(error).__name__}: {error}"
-        )
-        outcome = {"succeeded": False, "message": f"The DAG failed because {reason}"}
+        outcome = {"succeeded": False, "message": f"The DAG failed because {tasks.why(error)}"}
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
     (folder / "outcome.json").write_text(json.dumps(outcome) + "\n")
 
@@ -66,11 +61,22 @@ def _whole_numbers(spec: dict[str, Any], parameters: dict[str, Any]) -> dict[str
 class _Tasks:
     """Follows the runner's tasks: gives them the job's id, a log file each, and reports their states."""
 
-    def __init__(self, folder: Path, job_id: str, buckets: Path, containers: Containers | None) -> None:
+    def __init__(
+        self, folder: Path, job_id: str, buckets: Path, containers: Containers | None, secrets: dict[str, list[str]]
+    ) -> None:
         self._folder, self._job_id, self._buckets, self._containers = folder, job_id, buckets, containers
+        self._secrets = secrets
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self.failed: set[str] = set()
+        self._failed: list[tuple[str, str]] = []  # names and last words
+
+    def why(self, error: Exception) -> str:
+        """Why the job failed: its failed tasks, and what they said last."""
+        if not self._failed:
+            return f"{type(error).__name__}: {error}"
+        names = ", ".join(sorted({name for name, _ in self._failed}))
+        words = "; ".join(said if said.startswith("the task ") else f"{name}: {said}" for name, said in self._failed)
+        return f"some tasks failed. The failed tasks are: [{names}]. Their last words: {words}"
 
     def watch(self) -> None:
         """Put this between the runner and its tasks. The runner has no hook for it: its functions are wrapped."""
@@ -82,6 +88,7 @@ class _Tasks:
             from kfp.local.status import Status
 
             name, number = task["component_name"].removeprefix("comp-"), str(next(self._numbers))
+            TASK.name, TASK.status = name, 0
             TASK.log_file = self._folder / f"{int(number):02d}-{name}.log"
             TASK.image = task["executor_spec"].container.image
             self._report(taskId=number, taskName=name, state="RUNNING", createTime=_now(), startTime=_now())
@@ -95,21 +102,27 @@ class _Tasks:
                 ended: dict[str, Any] = {"state": "SUCCEEDED" if succeeded else "FAILED", "endTime": _now()}
                 ended["outputs"] = self._artifacts(outputs)
                 if not succeeded:
-                    self.failed.add(name)
-                    ended["error"] = {"code": 9, "message": _last_line(TASK.log_file)}
+                    said = killed(name, TASK.status) or _last_line(TASK.log_file)
+                    self._failed.append((name, said))
+                    ended["error"] = {"code": 9, "message": said}
                 self._report(taskId=number, taskName=name, **ended)
 
         task_dispatcher.run_single_task_implementation = watched
-        subprocess_task_handler.run_local_subprocess = _run_with_log
+        subprocess_task_handler.run_local_subprocess = self._run
         if self._containers:
             subprocess_task_handler.run_local_subprocess = self._run_in_container
             # The image has a Python of its own.
             subprocess_task_handler.replace_python_executable = lambda command, _: command
 
+    def _run(self, full_command: list[str], env_vars: dict[str, str] | None = None) -> int:
+        environment = environment_for(TASK.name, self._secrets, env_vars or {})
+        status = TASK.status = run_with_log(full_command, environment, TASK.log_file, TASK.name)
+        return status
+
     def _run_in_container(self, full_command: list[str], env_vars: dict[str, str] | None = None) -> int:
         """A task's container in place of its process; `docker run` ends with the exit status of the task."""
         assert self._containers
-        return _run_with_log(self._containers.argv(TASK.image, full_command, env_vars or {}))
+        return self._run(self._containers.argv(TASK.image, full_command, env_vars or {}))
 
     def _artifacts(self, outputs: dict[str, Any]) -> dict[str, Any]:
         """A task's output artifacts, with the gs:// addresses of their files."""
@@ -123,19 +136,6 @@ class _Tasks:
     def _report(self, **event: Any) -> None:
         with self._lock, (self._folder / "tasks.jsonl").open("a") as events:
             events.write(json.dumps(event) + "\n")
-
-
-def _run_with_log(full_command: list[str], env_vars: dict[str, str] | None = None) -> int:
-    """A task's process, its output in the task's own file: tasks that run side by side don't mix."""
-    with Path(TASK.log_file).open("ab") as log:
-        return subprocess.run(
-            full_command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **(env_vars or {})},
-            check=False,
-        ).returncode
 
 
 def _last_line(log_file: Path) -> str:

@@ -21,6 +21,7 @@ from eagle_bench.local_vertex.operations import now
 from eagle_bench.local_vertex.processes import KeptProcess
 from eagle_bench.local_vertex.refusals import Refusal, not_found
 from eagle_bench.local_vertex.settings import Settings
+from eagle_bench.secrecy import is_secret
 
 JOB_ID = re.compile(r"[a-z][-a-z0-9]{0,127}")
 
@@ -137,6 +138,14 @@ class Jobs:
         readable = (key_file_of(self._settings), *self._settings.models.values())
         return Containers(job_id, self._settings.docker, artifacts, readable, self._environment)
 
+    def _secrets(self) -> dict[str, tuple[str, ...]]:
+        """Names of variables of this process that are secret, each with the tasks that get it; the jobs' own are not."""
+        return {
+            name: self._settings.task_secrets.get(name, ())
+            for name in os.environ
+            if is_secret(name) and name not in self._environment
+        }
+
     async def _run(self, job: Job, job_id: str) -> None:
         containers = None
         try:
@@ -144,6 +153,7 @@ class Jobs:
             artifacts = root / str(self._settings.project_number) / job_id  # as Vertex AI lays it out
             if containers := self.containers(job_id, artifacts):
                 artifacts.mkdir(parents=True, exist_ok=True)
+            secrets = self._secrets()
             order = {
                 "job_id": job_id,
                 "pipeline_spec": job.request["pipelineSpec"],
@@ -151,11 +161,15 @@ class Jobs:
                 "buckets": str((self._settings.state_dir / "buckets").resolve()),
                 "pipeline_root": str(artifacts),
                 "containers": asdict(containers) if containers else None,
+                "secrets": secrets,
             }
             (job.folder / "job.json").write_text(json.dumps(order, default=str))
             job.process = await KeptProcess.start(
                 (sys.executable, "-m", "eagle_bench.local_vertex.job_runner", str(job.folder)),
-                env={**os.environ, **self._environment},
+                env={
+                    **{name: value for name, value in os.environ.items() if secrets.get(name, True)},
+                    **self._environment,
+                },
                 cwd=job.folder,
                 log_file=job.folder / "job.log",
                 grace_s=self._settings.stop_grace_s,

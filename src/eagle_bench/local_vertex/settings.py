@@ -100,6 +100,9 @@ class Settings(Part):
     quotas: dict[str, Quota] = Field(default_factory=dict, description="by quota id; others have no limit")
     project_id: str = "local-project"
     project_number: int = 100000000001
+    task_secrets: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="secret variables of the user's environment -> the tasks that get them"
+    )
     docker: tuple[str, ...] = Field((), description="runs tasks in their images: `docker`; without it, as processes")
     faults: tuple[Fault, ...] = ()
 

@@ -25,8 +25,9 @@ def plan_of(
     baseline: str,
     criteria: Criteria,
     run: dict[str, str],
+    left: Sequence[str] = (),
 ) -> Plan:
-    """What a run set out to measure, with each variant's settings as the report shows them."""
+    """What a run set out to measure, with each variant's settings as the report shows them, and what it left."""
     slo = criteria.slo
     return Plan(
         baseline=baseline,
@@ -41,6 +42,7 @@ def plan_of(
         settings={spec.id: settings_shown(spec) for spec in variants},
         differences=by_variant(variants, baseline, criteria.allow_difference),
         run=run,
+        left=tuple(left),
     )
 
 
@@ -94,6 +96,7 @@ def compare(
     criteria: dict[str, Any],
     earlier: dict[str, Any],
     summaries: Sequence[Any],
+    left: Sequence[Sequence[str]],
     comparison: Any,
     report: Any,
     summary: Any,
@@ -106,6 +109,7 @@ def compare(
         baseline,
         Criteria.model_validate(criteria),
         {"run": run_id, **environment},
+        tuple(said for of_variant in left for said in of_variant),
     )
     answer = compare_cells(plan, (*collected(summaries), *(kept.cell for kept in read_earlier(earlier))))
     write(answer, Path(comparison.path), Path(report.path), Path(summary.path))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from eagle_bench.adapters import vertex
-from eagle_bench.errors import ServiceError
 from eagle_bench.progress import say
 from eagle_bench.variants import VariantSpec
 
@@ -25,7 +24,20 @@ def give_back(place: vertex.Place, run_id: str, spec: VariantSpec) -> None:
         say(spec.id, f"could not give back {item.resource} yet: {item.why}")
 
 
-def teardown(
+def teardown(project: str, location: str, run_id: str, variant: dict[str, Any]) -> list[str]:
+    """Delete one variant's endpoint and model.
+
+    Returns:
+        What could not be deleted, why, and the command that does it. The answer of the run says so; it does not fail
+        for it, as nothing would be compared then. `teardown_all` tries again.
+    """
+    spec = VariantSpec.model_validate(variant)
+    if not spec.deployed:
+        return []
+    return [item.said for item in _deleted(project, location, run_id, spec)]
+
+
+def teardown_all(
     project: str, location: str, run_id: str, variants: Sequence[dict[str, Any]], state: str | None = None
 ) -> None:
     """Delete endpoints and models of these variants; try all before complaining about any.
@@ -35,18 +47,17 @@ def teardown(
     """
     if state:
         say("run", f"ended {state}; making sure that nothing is left")
-    left: list[str] = []
-    for variant in variants:
-        spec = VariantSpec.model_validate(variant)
-        if not spec.deployed:
-            continue
-        report = vertex.teardown(vertex.Place(project, location), run_id, spec.id)
-        if report.deleted:
-            say(spec.id, f"given back: {', '.join(report.deleted)}")
-        left += [f"{item.resource} ({item.why}) – `{item.command}`" for item in report.left]
+    specs = [VariantSpec.model_validate(variant) for variant in variants]
+    left = [item for spec in specs if spec.deployed for item in _deleted(project, location, run_id, spec)]
     if left:
-        raise ServiceError(
-            "could not be deleted: " + "; ".join(left),
-            kind="other",
-            hint="Run the commands named, or `eagle-bench cleanup`.",
-        )
+        raise vertex.not_deleted(left)
+
+
+def _deleted(project: str, location: str, run_id: str, spec: VariantSpec) -> tuple[vertex.Left, ...]:
+    """Delete what a variant runs on; what could not be deleted comes back, and stands in the log."""
+    report = vertex.teardown(vertex.Place(project, location), run_id, spec.id)
+    if report.deleted:
+        say(spec.id, f"given back: {', '.join(report.deleted)}")
+    for item in report.left:
+        say(spec.id, f"COULD NOT BE DELETED: {item.said}")
+    return report.left

@@ -21,11 +21,12 @@ from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
-from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, payload_sha256
+from eagle_bench.adapters.vllm_client.payload import payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
-from eagle_bench.adapters.vllm_client.rounds import Tally
+from eagle_bench.adapters.vllm_client.rounds import UNAUTHORIZED, Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.codes import CellWarningCode
 from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics, counts, failure_rate, in_one_piece, round_window
@@ -41,6 +42,7 @@ from eagle_bench.results import (
     Saving,
     TokenSource,
 )
+from eagle_bench.units import count as counted
 from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
 
 _TICK_S = 2.0
@@ -88,9 +90,7 @@ class Cell:
             self._check_counting(probed)
             if probed.silent:
                 self._warn("stopped_early", "no connection could be made; the others would have waited as long")
-            settings = self.settings.model_copy(
-                update={"payload_sha256": payload_sha256(self.settings, probed.capabilities)}
-            )
+            settings = self.settings.model_copy(update={"payload_sha256": payload_sha256(self.settings)})
             sender = await self.start(Terms(self.target, settings, probed.capabilities, self.tokenizer), tokens)
             self._sender = sender
             await self._warm_up(warmup, sender)
@@ -106,6 +106,10 @@ class Cell:
         pieces = sum(map(in_one_piece, records))
         if pieces > _PIECES_SHARE * count.completed:
             self._warn("one_piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
+        if tokens.renewed:
+            refused = sum(r.error is not None and r.error.status == UNAUTHORIZED for r in records)
+            text = f"a token that should have been valid was refused: {counted(refused, 'request')} failed with 401"
+            self._warn("token_renewed", f"{text}, and a new token was taken")
         rate = failure_rate(count)
         if rate is not None and rate > settings.max_failure_rate:
             self._warn("failure_rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")

@@ -19,9 +19,9 @@ from typing import Self
 
 from eagle_bench.adapters.vllm_client.health import Watch
 from eagle_bench.adapters.vllm_client.line import Go, Line, Ready, Stop, TokenGiven, TokenWanted
-from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable
 from eagle_bench.adapters.vllm_client.rounds import Outcome, Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Played, Terms
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.errors import EagleBenchError
 from eagle_bench.results import RequestError, RequestRecord
 
@@ -152,6 +152,8 @@ class Crew:
             if isinstance(message, Ready):
                 ready(index)
             elif isinstance(message, TokenWanted):
+                if message.refused is not None:
+                    self._tokens.refused(message.refused)
                 line.send(await self._token())
             elif isinstance(message, Tally):
                 self._tallies[index] = message

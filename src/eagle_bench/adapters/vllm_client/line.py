@@ -33,7 +33,9 @@ class Stop:
 
 @dataclass(frozen=True)
 class TokenWanted:
-    """A bearer token that is valid now, please."""
+    """A bearer token that is valid now, please; not the one that a server refused."""
+
+    refused: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.cell import Cell
 from eagle_bench.adapters.vllm_client.crew import Crew, hired, processes_for
 from eagle_bench.adapters.vllm_client.event_loop import event_loop
-from eagle_bench.adapters.vllm_client.payload import TokenKeeper
 from eagle_bench.adapters.vllm_client.sender import Alone, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target, address
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult, CellSettings
 from eagle_bench.workload.prompts import Prompt, StagedPrompt

@@ -12,8 +12,9 @@ from typing import Any
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
 from eagle_bench.adapters.vllm_client.health import Watch
-from eagle_bench.adapters.vllm_client.payload import TokenKeeper, TokenUnavailable, encode, fields, request_bytes
+from eagle_bench.adapters.vllm_client.payload import encode, fields, request_bytes
 from eagle_bench.adapters.vllm_client.target import Target, address
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.adapters.vllm_client.wire import Exchange, Pool
 from eagle_bench.metrics import inter_chunk_ms_p50
 from eagle_bench.results import Capabilities, CellSettings, RequestError, RequestRecord
@@ -24,7 +25,8 @@ CountTokens = Callable[[str], int]
 # Raw answers wait for the end of the round. Above this many bytes they are read at once instead:
 # a small error in the stamps of others is better than no memory.
 HELD_BYTES = 512 * 1024 * 1024
-_SMALL_BYTES = 4096  # an answer that is quicker read than kept
+_SMALL_BYTES = 4096  # an answer that is quicker read than kept: every refusal is
+UNAUTHORIZED = 401
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,8 @@ class Round:
         if sent.token and answer.error and sent.token in answer.error.body:
             hidden = answer.error.body.replace(sent.token, "[token]")
             answer.error = answer.error.model_copy(update={"body": hidden})
+        if sent.token and answer.status == UNAUTHORIZED:
+            self.tokens.refused(sent.token)
         if answer.error is not None or exchange.sent_s is None:
             output.error = answer.error.body if answer.error else "not sent"
             return

@@ -14,12 +14,14 @@ import gc
 import os
 import socket
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.event_loop import event_loop
 from eagle_bench.adapters.vllm_client.line import Go, Line, Ready, Stop, TokenGiven, TokenWanted
-from eagle_bench.adapters.vllm_client.payload import TokenKeeper
 from eagle_bench.adapters.vllm_client.sender import Alone, Part
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper
 from eagle_bench.errors import ServiceError
 
 
@@ -35,7 +37,7 @@ class Worker:
     async def work(self) -> None:
         self._line.send(Ready())
         terms, wants_tokens = await self._line.receive()
-        sender = Alone(terms, TokenKeeper(self._token if wants_tokens else None))
+        sender = Alone(terms, TokenKeeper(_OverTheLine(self._ask, self._loop) if wants_tokens else None))
         async with asyncio.TaskGroup() as tasks:
             while True:
                 message = await self._line.receive()
@@ -56,16 +58,28 @@ class Worker:
         self._line.send(Ready())
         await self._go.wait()
 
-    def _token(self) -> str:
-        """The supplier of this process's keeper, which asks one at a time and from a thread."""
-        return asyncio.run_coroutine_threadsafe(self._ask(), self._loop).result()
-
-    async def _ask(self) -> str:
-        self._line.send(TokenWanted())
+    async def _ask(self, refused: str | None) -> str:
+        self._line.send(TokenWanted(refused))
         given = await self._tokens.get()
         if given.token is None:
             raise ServiceError(given.reason, kind="authentication")
         return given.token
+
+
+class _OverTheLine:
+    """The supplier of a worker's keeper, which asks one at a time and from a thread."""
+
+    def __init__(self, ask: Callable[[str | None], Coroutine[Any, Any, str]], loop: asyncio.AbstractEventLoop) -> None:
+        self._ask, self._loop = ask, loop
+        self._refused: str | None = None
+
+    def __call__(self) -> str:
+        refused, self._refused = self._refused, None
+        return asyncio.run_coroutine_threadsafe(self._ask(refused), self._loop).result()
+
+    def refused(self, token: str) -> None:
+        """Remember it for the next time."""
+        self._refused = token
 
 
 async def _serve(end: socket.socket) -> None:
