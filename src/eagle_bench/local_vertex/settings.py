@@ -45,7 +45,8 @@ def vllm(python: Path, *, kv_cache_gb: int = 2) -> Engine:
     """vLLM's OpenAI server on the CPU, run by the Python of an environment that has it.
 
     Its OpenMP library is loaded first when the environment brings one: vLLM's CPU workers need it. The model runs in
-    the engine's own process: a worker process of its own would keep one of few cores busy by waiting for it.
+    the engine's own process: a worker process of its own would keep one of few cores busy by waiting for it. It leaves a
+    core to the client: threads that wait for one that was interrupted made its rounds differ by a factor of two.
     """
     cores = len(os.sched_getaffinity(0))
     library = next(iter(sorted(python.parent.parent.glob("lib*/libiomp5.so"))), None)
@@ -54,7 +55,7 @@ def vllm(python: Path, *, kv_cache_gb: int = 2) -> Engine:
         "HF_HUB_OFFLINE": "1",
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # or vLLM for CPUs puts the worker process back
-        "OMP_NUM_THREADS": str(cores if cores <= 2 else cores - 1),  # the server and the client need some, too
+        "OMP_NUM_THREADS": str(max(1, cores - 1)),
     }
     if library:
         env["LD_PRELOAD"] = str(library)
