@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +15,8 @@ from typing import Any
 from eagle_bench import __version__, saturation
 from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses, read_page
 from eagle_bench.adapters.vllm_client import engine
+from eagle_bench.adapters.vllm_client.course import Course
+from eagle_bench.adapters.vllm_client.endings import at_deadline, on_signals
 from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import payload_sha256
@@ -45,7 +43,6 @@ from eagle_bench.results import (
 from eagle_bench.units import count as counted
 from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
 
-_TICK_S = 2.0
 _STOP_SHARE = 0.5  # of failures: above it a cell has no answer to give
 _STOP_LEFT_S = 30.0  # and only where going on would cost something
 _PIECES_SHARE = 0.1  # of answers without a TPOT: above it the median is of the others
@@ -73,10 +70,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         self._sender: Sender | None = None
-        self._progress = Progress(self.concurrency, -1, self.settings.rounds, 0, 0, 0)
-        self._ended = Tally()
-        self._total = 0
-        self._began_s = 0.0
+        self._course = Course(self.concurrency, self.settings.rounds, self._running, self.on_progress)
         self._saving: Saving | None = None
         self._warnings: dict[CellWarningCode, str] = {}  # code -> text
 
@@ -84,8 +78,8 @@ class Cell:
         started_at = datetime.now(UTC).isoformat(timespec="seconds")
         began_s = time.perf_counter()
         tokens = TokenKeeper(self.target.token)
-        with self._signals(), self._deadline():
-            probed = await probe(self.target, self.settings, tokens, self._note)
+        with on_signals(self._interrupt), at_deadline(self.deadline_s, self._out_of_time):
+            probed = await probe(self.target, self.settings, tokens, self._course.note)
             self.target = probed.target
             self._check_counting(probed)
             if probed.silent:
@@ -171,10 +165,9 @@ class Cell:
     async def _warm_up(self, prompts: Sequence[Prompt], sender: Sender) -> None:
         if not prompts or self._stopped:
             return
-        self._progress = Progress(self.concurrency, WARM_UP, self.settings.rounds, 0, len(prompts), 0)
-        self._ended, self._total, self._began_s = Tally(), len(prompts), time.perf_counter()
-        async with self._ticker():
-            await sender.play(Part(prompts, self.concurrency, WARM_UP, self._began_s), self._watch_failures)
+        self._course.begin(len(prompts), self.settings.rounds)
+        async with self._course.telling(WARM_UP):
+            await sender.play(Part(prompts, self.concurrency, WARM_UP, time.perf_counter()), self._watch_failures)
 
     async def _rounds(
         self, measured: Sequence[StagedPrompt], sender: Sender
@@ -182,31 +175,23 @@ class Cell:
         records: list[RequestRecord] = []
         speculation: list[dict[str, Any]] = []
         windows: list[RoundWindow] = []
-        self._ended, self._total, self._began_s = Tally(), len(measured), time.perf_counter()
         origin_s = time.perf_counter()
         numbers = sorted({prompt.round for prompt in measured})
+        self._course.begin(len(measured), len(numbers))
         planned = [sum(prompt.round == number for prompt in measured) for number in numbers]
         rounds: list[list[RequestRecord]] = []
         for number in numbers:
             if self._stopped:
                 break
             prompts = [prompt for prompt in measured if prompt.round == number]
-            self._progress = Progress(
-                self.concurrency, number, len(numbers), self._ended.done, self._total, self._ended.failed
-            )
-            async with self._ticker():
+            async with self._course.telling(number):
                 played = await sender.play(Part(prompts, self.concurrency, number, origin_s), self._watch_failures)
             of_round = [outcome.record for outcome in played.outcomes]
             if not played.agrees:
                 self._warn("vllm_disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
             records += of_round
             speculation += [outcome.speculation for outcome in played.outcomes if outcome.speculation]
-            self._ended = Tally(
-                done=len(records),
-                failed=counts(records).failed,
-                slow_failures=self._ended.slow_failures + played.tally.slow_failures,
-            )
-            self.on_progress(self._with(self._ended))
+            self._course.over(len(records), counts(records).failed, played.tally.slow_failures)
             window = round_window(of_round, self.concurrency)
             if window is not None:
                 windows.append(window)
@@ -216,7 +201,7 @@ class Cell:
                     rounds, planned=planned, concurrency=self.concurrency, precision=self.settings.precision
                 )
             if self._saving is not None:
-                self._note(f"precise enough after {len(rounds)} rounds: {self._saving.requests} requests saved")
+                self._course.note(f"precise enough after {len(rounds)} rounds: {self._saving.requests} requests saved")
                 break
         return records, windows, speculation
 
@@ -226,90 +211,31 @@ class Cell:
 
     def _watch_failures(self) -> None:
         """End a cell that can't give an answer any more, where going on would cost time."""
-        done, failed, slow = self._tally.done, self._tally.failed, self._tally.slow_failures
+        tally = self._course.tally
+        done, failed, slow = tally.done, tally.failed, tally.slow_failures
         enough = done >= max(50, 2 * self.concurrency) or (slow == done and done >= max(4, 2 * self.concurrency))
-        left_s = self._left_s(done)
+        left_s = self._course.left_s(done)
         if self._stopped or not enough or failed <= _STOP_SHARE * done or left_s is None or left_s < _STOP_LEFT_S:
             return
         text = f"{failed} of {done} requests failed: no answer can come of this cell; about {left_s:.0f} s were saved"
         self._warn("stopped_early", text)
-        self._note(f"stopped early: {text}")
+        self._course.note(f"stopped early: {text}")
         self._stop()
 
     def _interrupt(self) -> None:
         self._warn("interrupted", "the measurement was ended from outside; what was measured by then is kept")
         self._stop()
 
-    @contextmanager
-    def _deadline(self) -> Iterator[None]:
-        """End the measurement at the deadline, and keep what there is."""
-        if self.deadline_s is None:
-            yield
-            return
-        left_s = max(0.0, self.deadline_s - time.time())
-        alarm = asyncio.get_running_loop().call_later(left_s, self._out_of_time)
-        try:
-            yield
-        finally:
-            alarm.cancel()
-
     def _out_of_time(self) -> None:
         self._warn("budget", "the run's budget was used up; what was measured by then is kept")
         self._stop()
 
+    def _running(self) -> Tally:
+        return self._sender.tally if self._sender is not None else Tally()
+
     def _stop(self) -> None:
         if self._sender is not None:
             self._sender.stop()
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT end the measurement and keep what there is. Only the main thread gets signals."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-        for number in before:
-            loop.add_signal_handler(number, self._interrupt)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
-
-    @property
-    def _tally(self) -> Tally:
-        """Of the rounds that are over and of the one that runs."""
-        return self._ended + (self._sender.tally if self._sender is not None else Tally())
-
-    def _left_s(self, done: int) -> float | None:
-        spent = time.perf_counter() - self._began_s
-        return spent / done * (self._total - done) if done else None
-
-    def _with(self, tally: Tally) -> Progress:
-        at = self._progress
-        left = self._left_s(tally.done)
-        return Progress(at.concurrency, at.round, at.rounds, tally.done, self._total, tally.failed, left)
-
-    def _note(self, text: str) -> None:
-        at = self._progress
-        self.on_progress(Progress(at.concurrency, at.round, at.rounds, at.done, at.total, at.failed, note=text))
-
-    @asynccontextmanager
-    async def _ticker(self) -> AsyncIterator[None]:
-        """Tell how it goes every few seconds while the block runs."""
-
-        async def tick() -> None:
-            while True:
-                await asyncio.sleep(_TICK_S)
-                self.on_progress(self._with(self._tally))
-
-        task = asyncio.create_task(tick())
-        try:
-            yield
-        finally:
-            task.cancel()
 
     def _token_source(self, records: Sequence[RequestRecord], probed: Probed) -> TokenSource | None:
         if all(r.error is not None or r.output_tokens is None for r in records):
