@@ -37,21 +37,47 @@ def main(image: str) -> None:
     print(f"{image}: {len(sys.modules)} modules imported in {time.monotonic() - started:.0f} s")
 
 
-def _imports() -> Iterator[str]:
-    """Every module that the package imports anywhere, also inside of functions."""
+def _imports() -> set[str]:
+    """Every module that a component may import, also inside of functions: all that can be reached from its task."""
     spec = importlib.util.find_spec("eagle_bench")
     assert spec is not None and spec.submodule_search_locations
-    root = Path(spec.submodule_search_locations[0])
-    for path in root.rglob("*.py"):
-        module = ".".join(("eagle_bench", *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
-        if module.startswith(ELSEWHERE) or path.name == "__main__.py":
+    root = Path(spec.submodule_search_locations[0]).parent
+    open_ = [f"eagle_bench.tasks.{path.stem}" for path in (root / "eagle_bench" / "tasks").glob("*.py")]
+    found: set[str] = set()
+    while open_:
+        name = open_.pop()
+        path = _file(root, name)
+        if name in found or name.startswith(ELSEWHERE):
             continue
-        yield module
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                yield from (alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.module.startswith(ELSEWHERE):
-                yield node.module
+        if name.partition(".")[0] != "eagle_bench":
+            found.add(name)
+        elif path is not None:
+            found.add(name)
+            open_ += _imported(ast.parse(path.read_text(encoding="utf-8")))
+    return found
+
+
+def _imported(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from filter(_is_module, names)
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:  # what stands before the last dot is no package, or isn't here
+        return False
+
+
+def _file(root: Path, module: str) -> Path | None:
+    """Where a module of this package is written."""
+    path = root.joinpath(*module.split("."))
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from container.conftest import CONFIG, TEMPLATES, Built
-from eagle_bench.adapters import pipeline_jobs
+from eagle_bench.adapters import running_jobs
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,8 @@ def environment(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def names_of(state: pipeline_jobs.JobState) -> dict[str, str]:
-    return {title: status for _, title, status in state.tasks}
+def names_of(state: running_jobs.JobState) -> dict[str, str]:
+    return {task.name: task.state for task in state.tasks}
 
 
 def left(job_id: str) -> str:
@@ -32,7 +32,7 @@ def left(job_id: str) -> str:
 
 def test_the_run_that_the_build_began_succeeds_in_its_images(built: Built):
     (name,) = re.findall(r"submitted (\S+)", built.run.outputs["smoke-run"])
-    *_, state = pipeline_jobs.watch(name, poll_s=0.5)
+    *_, state = running_jobs.watch(name, poll_s=0.5)
     job_id = name.rsplit("/", 1)[-1]
     folder = built.vertex.job_folder(job_id)
     logs = "\n".join(f"{path.name}\n{path.read_text()}" for path in sorted(folder.glob("*.log")))
@@ -79,11 +79,11 @@ def test_a_cancelled_run_leaves_no_container(built: Built, tmp_path):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
     (name,) = re.findall(r"submitted (\S+)", done.stdout)
     job_id = name.rsplit("/", 1)[-1]
-    for state in pipeline_jobs.watch(name, poll_s=0.2):
+    for state in running_jobs.watch(name, poll_s=0.2):
         assert not state.ended, state
         if left(job_id):
             break
-    pipeline_jobs.cancel(name)
-    *_, state = pipeline_jobs.watch(name, poll_s=0.2)
+    running_jobs.cancel(name)
+    *_, state = running_jobs.watch(name, poll_s=0.2)
     assert state.state == "CANCELLED"
     assert left(job_id) == ""
