@@ -7,6 +7,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from eagle_bench.adapters import lean_google
+
+lean_google.install()  # before anybody imports Google's client, and without importing it
+
 VARIABLE = "EAGLE_BENCH_VERTEX_API"
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
 

@@ -95,6 +95,7 @@ def deploys_under_way(client: Any, place: Place, name: str) -> tuple[str, ...]:
     from google.api_core import exceptions
     from google.cloud import aiplatform_v1
 
+    metadata = aiplatform_v1.DeployOperationMetadata()  # its type must be known before a list that holds it is read
     try:
         with told("list operations"):
             listed = client.list_operations({"name": str(place)}, timeout=CALL_TIMEOUT_S)
@@ -104,7 +105,6 @@ def deploys_under_way(client: Any, place: Place, name: str) -> tuple[str, ...]:
         raise
     found = []
     for operation in listed.operations:
-        metadata = aiplatform_v1.DeployOperationMetadata()
         if not operation.done and operation.metadata.Unpack(metadata._pb) and metadata.model_id == name:
             found.append(str(operation.name))
     return tuple(found)
