@@ -1,0 +1,55 @@
+"""How a run ends for scripts that could not delete all that it made: the answer is there, and the exit status is not 0."""
+
+from __future__ import annotations
+
+import pytest
+
+from eagle_bench.adapters import running_jobs
+from eagle_bench.adapters.vertex import Left
+from eagle_bench.analysis import compare
+from eagle_bench.commands import run, waiting
+from eagle_bench.comparison import Plan
+from eagle_bench.errors import NoUsableResult, ServiceError
+from eagle_bench.gathering import Gathered
+from eagle_bench.local_run import LocalRun
+from eagle_bench.local_vertex.settings import Settings
+from eagle_bench.results import CellResult
+from simulated_cells import EAGLE, cell
+
+LEFT = Left("projects/p/locations/l/endpoints/eb-1", "not allowed", "gcloud ai endpoints delete eb-1")
+JOB = "projects/p/locations/l/pipelineJobs/r"
+
+
+@pytest.fixture(scope="module")
+def gathered():
+    cells = [CellResult.model_validate(one) for one in (cell("baseline", 1), cell("eagle3", 1, EAGLE))]
+    plan = Plan(baseline="baseline", variants=("baseline", "eagle3"), levels=(1,))
+    return Gathered(compare(plan, cells, resamples=200), 2, 2)
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_a_run_on_this_machine_that_left_something_is_an_error_with_an_answer(gathered, state, tmp_path, capsys):
+    told = []
+    ended = LocalRun("r", state, None, gathered, (LEFT,))
+    with pytest.raises(ServiceError, match=r"could not be deleted: .*gcloud ai endpoints delete eb-1") as refused:
+        run._tell(ended, Settings(state_dir=tmp_path), tmp_path, told.append)
+    assert refused.value.exit_status == 1
+    assert "faster" in capsys.readouterr().out
+    assert [item.command for item in told[0].left] == [LEFT.command]
+
+
+def test_a_run_that_left_nothing_is_done(gathered, tmp_path):
+    assert run._tell(LocalRun("r", "SUCCEEDED", None, gathered), Settings(state_dir=tmp_path), tmp_path, print) == 0
+
+
+@pytest.mark.parametrize(("conclude", "error"), [("SUCCEEDED", ServiceError), ("FAILED", NoUsableResult)])
+def test_a_job_whose_teardown_failed_has_an_answer_all_the_same(conclude, error, monkeypatch):
+    tasks = (
+        running_jobs.TaskState("1", "conclude", conclude),
+        running_jobs.TaskState("2", "teardown-all", "FAILED", "x"),
+    )
+    ended = running_jobs.JobState(JOB, "FAILED", "some tasks failed", tasks)
+    monkeypatch.setattr(waiting, "obey_signals", lambda: None)
+    monkeypatch.setattr(running_jobs, "watch", lambda *_, **__: iter([ended]))
+    with pytest.raises(error, match=r"the job ended FAILED\. some tasks failed"):
+        waiting.wait(JOB)
