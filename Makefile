@@ -24,7 +24,7 @@ run: install  ## the built-in example on this machine: OUT=DIR for its results
 
 test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier takes some minutes
 	$(PYTEST) -n auto --dist worksteal tests/simulation tests/contract tests/pipeline tests/docs tests/packaging
-	$(PYTEST) tests/e2e
+	$(PYTEST) -n auto --dist loadfile tests/e2e
 
 test-browser: $(VENV)/tested tests/browser/node_modules docs  ## report and site in headless Chromium (needs chromium and npm)
 	$(PYTEST) tests/browser
