@@ -8,11 +8,12 @@ CACHE ?= $(or $(EAGLE_BENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eagle-
 VLLM := $(shell sed -n 's/^ *"vllm==\([0-9.]*\)".*/\1/p' pyproject.toml)
 PYTEST := $(PY) -m pytest
 CORE := tests/unit
+FAULTS := tests/e2e/test_fault_matrix.py
 
 # Byte code is kept, whatever the machine says: without it each process compiles Google's clients anew, 12 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install run test test-browser test-container check golden docs lock coverage-table clean
+.PHONY: help install run test test-faults test-browser test-container check golden docs lock coverage-table clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -22,9 +23,12 @@ install: $(VENV)/installed  ## .venv with the eagle-bench command in it
 run: install  ## the built-in example on this machine: OUT=DIR for its results
 	$(VENV)/bin/eagle-bench run --out $(OUT)
 
-test: $(VENV)/tested check  ## every tier but the browser's; the end-to-end tier takes some minutes
+test: $(VENV)/tested check  ## every tier but faults, browser and containers; the end-to-end tier takes some minutes
 	$(PYTEST) -n auto --dist worksteal tests/simulation tests/contract tests/pipeline tests/docs tests/packaging
-	$(PYTEST) -n auto --dist loadfile tests/e2e
+	$(PYTEST) -n auto --dist loadfile tests/e2e --ignore $(FAULTS)
+
+test-faults: $(VENV)/tested  ## the whole pipeline under each fault of docs/fault-matrix.md
+	$(PYTEST) $(FAULTS)
 
 test-browser: $(VENV)/tested tests/browser/node_modules docs  ## report and site in headless Chromium (needs chromium and npm)
 	$(PYTEST) tests/browser
@@ -39,7 +43,7 @@ check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
 	$(PYTEST) -q $(CORE)
 
 golden: $(VENV)/tested  ## write the golden files and docs/reference afresh; the run fails, so that nobody takes it for a test
-	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests
+	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests --ignore $(FAULTS)
 
 docs: $(VENV)-docs/installed  ## the documentation as a site in site/; a broken link fails the build
 	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/mkdocs build --strict --clean
