@@ -81,7 +81,7 @@ def findings(tmp_path_factory: pytest.TempPathFactory, tokenizer_folder: Path) -
 def test_a_fault(trial: Trial, row: Row, findings: Callable[[Trial], dict]) -> None:
     found = findings(trial)
     assert row.id not in found["not_acted"], f"it never came to it:\n{found['said']}"
-    assert found["state"] == trial.ends, found["said"]
+    assert found["state"] in trial.ends.split(" or "), found["said"]
     assert re.search(row.says, found["said"]), found["said"]
     assert found["cells"].get(row.id, "nothing") in {row.kept, "nothing" if row.or_less else row.kept}, found["said"]
     if trial.baseline is not None:
@@ -90,7 +90,7 @@ def test_a_fault(trial: Trial, row: Row, findings: Callable[[Trial], dict]) -> N
         assert found["cells"].get(variant, "nothing") != "nothing", (
             f"{variant} was measured and is lost:\n{found['said']}"
         )
-    if row.by == "the run":
+    if row.by != "cleanup":
         assert found["left"] == []
     assert found["left_in_the_end"] == []
     assert found["leaks"] == []
@@ -110,7 +110,7 @@ def test_the_page_shows_the_matrix(findings: Callable[[Trial], dict]) -> None:
 
 def line(row: Row, found: dict) -> str:
     """A row of the page, from what was found."""
-    by = "`cleanup`" if row.by == "cleanup" else "the run"
+    by = {"cleanup": "`cleanup`", "its end": "the end of Local Vertex"}.get(row.by, row.by)
     told = re.search(row.says, found["said"])
     assert told, found["said"]
     words = re.sub(r"\s+", " ", " … ".join(told.groups() or (told[0],))).replace("|", "\\|")

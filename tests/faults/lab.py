@@ -175,6 +175,7 @@ class _Watch:
         self._lab, self._trial, self._search = lab, trial, search
         self._seen: set[tuple[object, ...]] = set()
         self.waiting = [row for row in trial.rows if row.act]
+        self._held = [row for row in trial.rows if row.until]
         self.lines: list[str] = []
         self.leaks: set[str] = set()
 
@@ -211,6 +212,10 @@ class _Watch:
                 self.leaks.update(self._search.in_process(words, _environment(pid)))
             if words[1:3] == ["-m", "kfp.dsl.executor_main"] and (task := task_of(words)):
                 tasks.append(_Task(pid, task, words))
+        for row in tuple(self._held):
+            if any(row.until in line for line in self.lines):
+                self._held.remove(row)
+                self._lab.clear_faults()
         for row in tuple(self.waiting):
             found = [task for task in tasks if self._is_at(row, task)]
             if found:
