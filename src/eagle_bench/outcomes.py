@@ -101,6 +101,7 @@ class Leftover(Record):
     resource: str = Field(description="resource name")
     run: str | None = Field(description="label of the run; null where it has none")
     created: datetime = Field(description="UTC")
+    job: str | None = Field(None, description="state of the run's job as long as it has not ended: it needs this")
 
 
 class CleanupOutcome(Record):

@@ -6,11 +6,15 @@ import json
 import subprocess
 import sys
 
+import httpx
 import pytest
+import yaml
 
+from contract.conftest import bearer
 from eagle_bench.adapters import vertex
 from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
+from servers.tokenizers import SMOL, write_tokenizer
 
 PLACE = vertex.Place("local-project", "us-central1")
 
@@ -57,6 +61,68 @@ def test_what_can_not_be_deleted_is_named_with_the_command(left, order):
     assert done.returncode == 1
     assert left.endpoint in done.stderr
     assert "gcloud ai endpoints" in done.stderr
+
+
+@pytest.fixture
+def running(server, order, until, tmp_path):
+    """The id of a run whose job is deploying and does not come to an end by itself."""
+    order("operation-hangs", times=None)
+    fields = {
+        "project": PLACE.project,
+        "location": PLACE.location,
+        "pipeline_root": "gs://local-bucket/eagle-bench",
+        "model": "some/model",
+        "serving": {"image": "tiny"},
+        "variants": [{"id": "baseline"}, {"id": "eagle3"}],
+        "tokenizer": str(write_tokenizer(tmp_path / "tokenizer", SMOL)),
+        "workload": {"prompts_per_level": 50},
+        "concurrency": [1],
+    }
+    config = tmp_path / "bench.yaml"
+    config.write_text(yaml.safe_dump(fields))
+    command = [sys.executable, "-m", "eagle_bench", "submit", str(config), "--skip-checks"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    run_id = done.stdout.splitlines()[0].rsplit("/", 1)[-1]
+    until(lambda: {made.run for made in vertex.leftovers(PLACE)} == {run_id})
+    return run_id
+
+
+def test_what_a_running_job_uses_is_kept_until_it_is_cancelled(running, server):
+    before = {made.resource for made in vertex.leftovers(PLACE)}
+    spec = VariantSpec(id="base", model="some/model", serving=Serving(image="tiny"))
+    httpx.delete(f"{server.url}/local/faults", headers=bearer()).raise_for_status()
+    lost = vertex.deploy(PLACE, "lost-run", spec)
+
+    listed = cleanup(running)
+    assert listed.returncode == 0
+    assert "its job is RUNNING" in listed.stdout
+    assert "--yes deletes" not in listed.stdout
+
+    refused = cleanup(running, "--yes")
+    assert refused.returncode == 2
+    assert f"the job {running} is RUNNING" in refused.stderr
+    assert before <= {made.resource for made in vertex.leftovers(PLACE)}
+
+    by_age = cleanup("--older-than", "0m", "--yes", "--json")
+    assert by_age.returncode == 0, by_age.stderr
+    said = json.loads(by_age.stdout)
+    assert said["deleted"] == [lost.endpoint, lost.model]
+    assert {one["job"] for one in said["found"] if one["run"] == running} == {"RUNNING"}
+    assert {one["job"] for one in said["found"] if one["run"] == "lost-run"} == {None}
+    assert before <= {made.resource for made in vertex.leftovers(PLACE)}
+
+    command = refused.stderr.partition("eagle-bench cleanup ")[2].split()
+    cancelled = cleanup(*command)
+    assert cancelled.returncode == 0, cancelled.stderr
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_nothing_is_deleted_as_long_as_nobody_knows_whether_the_job_runs(left, order):
+    order("api-status", match="pipelineJobs/lost-run", status=403, times=None)
+    done = cleanup("lost-run", "--yes")
+    assert done.returncode == 1
+    assert "look up" in done.stderr
+    assert len(vertex.leftovers(PLACE)) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ PASSING = frozenset({"unavailable", "timeout", "quota"})  # a lost connection, a
 POLL_S = 10.0
 LONGEST_PAUSE_S = 60.0
 CANCEL_TIMEOUT_S = 900.0
+JOB_ID = re.compile(r"[a-z0-9][-a-z0-9]{0,127}")
 CONSOLE = "https://console.cloud.google.com/vertex-ai"
 
 
@@ -53,6 +55,23 @@ def state_of(job_name: str) -> JobState:
     with told(f"look up {job_name}"):
         job = client_of(job_name).get_pipeline_job(name=job_name, timeout=CALL_TIMEOUT_S)
     return job_state(job, job_name)
+
+
+def running(place: Place, run_id: str) -> JobState | None:
+    """The job of a run that has not ended; None where it has ended, or is nowhere to be found any more.
+
+    Raises:
+        ServiceError: it can't be looked up, so that nobody knows.
+    """
+    if not JOB_ID.fullmatch(run_id):
+        return None  # no job can have this id
+    try:
+        state = state_of(f"{place}/pipelineJobs/{run_id}")
+    except ServiceError as error:
+        if error.kind == "not-found":
+            return None
+        raise
+    return None if state.ended else state
 
 
 def job_state(job: Any, job_name: str) -> JobState:

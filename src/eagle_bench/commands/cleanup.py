@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,7 +39,10 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Find endpoints and models that runs left, by RUN_ID or by age, and delete them with --yes."""
+    """Find endpoints and models that runs left, by RUN_ID or by age, and delete them with --yes.
+
+    What a job that has not ended uses is shown, and deleted only with --cancel.
+    """
     if (run_id is None) == (older_than is None):
         raise click.UsageError("Give a RUN_ID or --older-than, one of them.")
     if cancel and run_id is None:
@@ -55,19 +58,47 @@ def command(
         state = cancel_and_give_back(f"{place}/pipelineJobs/{run_id}", say)
         say(f"the job {run_id} is {state.state}")
     found = [made for made in vertex.leftovers(place, run_id) if datetime.now(UTC) - made.created >= least]
+    # With --cancel it was seen to its end, or waited for as long as anybody should.
+    jobs = {} if cancel and yes else _running(place, [run_id] if run_id else [made.run for made in found])
+    in_use = {made.resource: jobs[run] for made in found if (run := run_id or made.run) in jobs}
+    free = [made for made in found if made.resource not in in_use]
     with json_output.json_only(as_json) as tell:
         for made in found:
-            click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC")
+            job = f", its job is {in_use[made.resource]}" if made.resource in in_use else ""
+            click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC{job}")
         if not found:
             known = [made.run for made in vertex.leftovers(place) if made.run] if run_id else []
             click.echo(f"nothing is left in {place}{did_you_mean(run_id or '', known).replace(' Did', '. Did')}")
         elif not yes:
-            click.echo(f"{len(found)} found, nothing deleted: --yes deletes them")
-        reports = _delete(place, found) if yes else []
-        tell(_outcome(found, reports))
+            click.echo(f"{len(found)} found, nothing deleted{f': --yes deletes {_them(free, found)}' if free else ''}")
+        if in_use:
+            click.echo(f"{len(in_use)} in use by jobs that have not ended: only RUN_ID with --cancel deletes those")
+        reports = _delete(place, free) if yes else []
+        tell(_outcome(found, in_use, reports))
+    if run_id in jobs and yes:
+        raise InputError(
+            f"nothing was deleted: the job {run_id} is {jobs[run_id]} and needs its endpoints.",
+            hint=f"Wait for its end, or cancel it and give everything back: eagle-bench cleanup {run_id} "
+            f"--project {place.project} --location {place.location} --cancel --yes",
+        )
     left = [item for report in reports for item in report.left]
     if left:
         raise vertex.not_deleted(left)
+
+
+def _running(place: Place, runs: Iterable[str | None]) -> dict[str | None, str]:
+    """Runs whose job has not ended, each with its job's state.
+
+    Raises:
+        ServiceError: a job can't be looked up.
+    """
+    from eagle_bench.adapters.running_jobs import running
+
+    return {run: job.state for run in set(runs) if run and (job := running(place, run))}
+
+
+def _them(free: Sequence[Made], found: Sequence[Made]) -> str:
+    return "them" if len(free) == len(found) else f"{len(free)} of them"
 
 
 def _delete(place: Place, found: Sequence[Made]) -> list[TeardownReport]:
@@ -81,11 +112,14 @@ def _delete(place: Place, found: Sequence[Made]) -> list[TeardownReport]:
     return reports
 
 
-def _outcome(found: Sequence[Made], reports: Sequence[TeardownReport]) -> CleanupOutcome:
+def _outcome(found: Sequence[Made], in_use: Mapping[str, str], reports: Sequence[TeardownReport]) -> CleanupOutcome:
     from eagle_bench.outcomes import CleanupOutcome, Leftover, Undeleted
 
     return CleanupOutcome(
-        found=tuple(Leftover(resource=made.resource, run=made.run, created=made.created) for made in found),
+        found=tuple(
+            Leftover(resource=made.resource, run=made.run, created=made.created, job=in_use.get(made.resource))
+            for made in found
+        ),
         deleted=tuple(resource for report in reports for resource in report.deleted),
         left=tuple(
             Undeleted(resource=item.resource, why=item.why, command=item.command)
