@@ -1,7 +1,8 @@
 """Acceptance length from what can be had: the response, the engine's metrics page, or the chunks. Pure.
 
 The length is the mean number of tokens that one step of the target model yields: 1 + accepted draft
-tokens ÷ steps. The sources are never mixed, and the result says which one it is.
+tokens ÷ steps. EAGLE drafts before each step; n-gram speculation only where it finds something to copy, so that the
+engine's count of drafts is not one of steps. The sources are never mixed, and the result says which one it is.
 """
 
 from __future__ import annotations
@@ -72,17 +73,31 @@ def read_page(text: str) -> Page:
     return Page(dict(totals), tuple(lengths), dict(positions))
 
 
-def from_pages(before: Page, after: Page) -> Acceptance | None:
-    """What the engine's counters grew by; None where it speculated nothing, or says nothing."""
+def decoded(records: Sequence[RequestRecord]) -> int | None:
+    """Output tokens after each answer's first one, which prefill made; None where not all of them are known."""
+    if any(record.error is not None or not record.output_tokens for record in records):
+        return None
+    return sum((record.output_tokens or 1) - 1 for record in records)
+
+
+def from_pages(before: Page, after: Page, tokens: int | None = None) -> Acceptance | None:
+    """What the engine's counters grew by; None where it speculated nothing, or says nothing.
+
+    Args:
+        tokens: that were decoded meanwhile. Each step yields one that was not drafted, so tokens − accepted is the number
+            of steps (a few too small: tokens that were accepted beyond an answer's end are counted by the engine alone).
+    """
     drafts, drafted, accepted = (
         after.totals[name] - before.totals.get(name, 0.0) if name in after.totals else None
         for name in (VLLM_DRAFTS, VLLM_DRAFTED, VLLM_ACCEPTED)
     )
     if drafts is not None and accepted is not None and drafts > 0 and accepted >= 0:
         grown = [after.positions[p] - before.positions.get(p, 0.0) for p in sorted(after.positions)]
+        steps = drafts if tokens is None else max(drafts, tokens - accepted)
         return Acceptance(
-            length=1 + accepted / drafts,
+            length=1 + accepted / steps,
             source="metrics",
+            steps=round(steps) if tokens is not None else None,
             drafts=round(drafts),
             drafted_tokens=round(drafted) if drafted is not None else None,
             accepted_tokens=round(accepted),

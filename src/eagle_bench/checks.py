@@ -166,7 +166,12 @@ def _requests(grid: Grid) -> Iterator[Warning]:
         if not cell.requests:
             text = "there are only sums, no single requests, so nothing can be paired. Save the results with `--save-detailed`."
             yield _warn("no_details", text, cell)
-    rounds = [len({r.round for r in cell.requests}) for cell in grid.good() if cell.requests]
+    # A cell that was cut short had more rounds planned, and says itself that it was.
+    rounds = [
+        max(cell.settings.rounds if cell.settings else 0, len({request.round for request in cell.requests}))
+        for cell in grid.good()
+        if cell.requests
+    ]
     if rounds and min(rounds) < _FEW_ROUNDS:
         text = (
             f"the cells have {count(min(rounds), 'round')}: drift of the server between rounds is not in the intervals as it "
@@ -209,7 +214,8 @@ def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warni
         if comparison.drift and comparison.verdict == "inconclusive":
             text = (
                 "the rounds differ by more than their prompts explain: the endpoint drifted. More rounds help here, "
-                "more prompts do not; measure the variants in turns."
+                "more prompts do not. Set `repeats` higher; where one machine holds both variants, `run --slots 2` lets them "
+                "take turns, and what slows both cancels."
             )
             yield _warn("drift", text, comparison)
 
@@ -246,14 +252,14 @@ _BY_CHUNKS = (
 
 def _acceptance(grid: Grid) -> Iterator[Warning]:
     for cell in grid.good():
-        if cell.acceptance is not None and cell.acceptance.length < ACCEPTANCE_NEAR_ONE:
+        if cell.acceptance is not None and cell.acceptance.length_of_drafted < ACCEPTANCE_NEAR_ONE:
             if cell.variant not in grid.plan.candidates:
                 continue
             if cell.acceptance.source == "chunks":
                 yield _warn("acceptance_unknown", _BY_CHUNKS.format(cell.acceptance.length), cell)
                 continue
             text = (
-                f"the acceptance length is {cell.acceptance.length:.2f} (from {cell.acceptance.source}): almost no drafted "
+                f"the acceptance length is {cell.acceptance.length_of_drafted:.2f} (from {cell.acceptance.source}): almost no drafted "
                 "token is accepted. The draft model is broken or belongs to another target: check its path and version."
             )
             yield _warn("acceptance_near_one", text, cell)

@@ -122,7 +122,7 @@ WARNINGS: dict[WarningCode, Meaning] = {
     ),
     "drift": Meaning(
         "the rounds differ by more than their prompts explain (chi-squared, 5 %), and the level is open",
-        "take more rounds; measure the variants in turns",
+        "take more rounds; let the variants take turns (`run --slots 2`)",
     ),
     "slower_first_token": Meaning("output tokens come faster and the first one later", "weigh what your users feel"),
     "lower_throughput": Meaning("output tokens come faster and throughput is lower", "weigh what you pay for"),

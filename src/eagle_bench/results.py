@@ -100,8 +100,16 @@ class Acceptance(Record):
     source: AcceptanceSource = Field(description="who tells: the responses, the engine's metrics, or tokens a chunk")
     drafted_tokens: int | None = Field(None, description="proposed by the draft, where told")
     accepted_tokens: int | None = Field(None, description="of them, taken by the target")
-    drafts: int | None = Field(None, description="times that the draft was asked")
+    drafts: int | None = Field(None, description="steps before which something was drafted")
+    steps: int | None = Field(None, description="steps of the target in all, where known")
     by_position: tuple[float, ...] | None = Field(None, description="share accepted at draft position 1, 2, …")
+
+    @property
+    def length_of_drafted(self) -> float:
+        """Mean tokens of a step that had a draft: tells a broken draft from one that seldom has something to say."""
+        if not self.drafts or self.accepted_tokens is None:
+            return self.length
+        return 1 + self.accepted_tokens / self.drafts
 
 
 class PromptsUsed(Record):

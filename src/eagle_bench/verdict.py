@@ -159,7 +159,8 @@ def _gain(variant: str, ordered: list[LevelComparison], split: _Split) -> Decisi
         clauses.append("no other level was measured")
     else:
         clauses.append(f"no crossover found in {ordered[0].concurrency} to {top}")
-    text = f"Turn on {variant} up to concurrency {top}: {'; '.join(clauses)}."
+    where = f"up to concurrency {top}" if len(ordered) > 1 else f"at concurrency {top}"
+    text = f"Turn on {variant} {where}: {'; '.join(clauses)}."
     return Decision(variant=variant, turn_on=True, up_to_concurrency=top, text=text, crossover=crossover)
 
 
@@ -205,10 +206,11 @@ def _needs(group: list[LevelComparison]) -> str:
     if not needed:
         return f"which would take {_BEYOND} to settle"
     each = " each" if len(needed) > 1 else ""
-    more = f"which about {count(max(needed), 'more prompt')}{each} would settle"
-    if any(level.drift for level in group):
-        more += ", in more rounds"
-    return f"{more} (but for {_at(hopeless)}: {_BEYOND})" if hopeless else more
+    rounds = ", in more rounds," if any(level.drift for level in group) else ""
+    more = f"about {count(max(needed), 'more prompt')}{each}{rounds} would settle"
+    if not hopeless:
+        return f"which {more}"
+    return f"{more} {_at([level for level in group if level not in hopeless])}; {_at(hopeless)} would take {_BEYOND}"
 
 
 def _unbounded(level: LevelComparison) -> bool:

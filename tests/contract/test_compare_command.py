@@ -85,6 +85,7 @@ def test_results_of_vllm_with_details(tmp_path: Path, version: str) -> None:
     if version == "0.33":
         assert found["cells"][2]["acceptance"] == {
             "length": 2.4, "source": "metrics", "drafted_tokens": 2700, "accepted_tokens": 1260, "drafts": 900,
+            "steps": None,
             "by_position": [0.7, 0.45, 0.25],
         }  # fmt: skip
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eagle_bench.acceptance import from_chunks, from_pages, from_responses, read_page
-from eagle_bench.results import RequestRecord
+from eagle_bench.acceptance import decoded, from_chunks, from_pages, from_responses, read_page
+from eagle_bench.results import RequestError, RequestRecord
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics"
 BEFORE = (GOLDEN / "vllm-0.33.0-before.txt").read_text()
@@ -22,6 +22,30 @@ def test_vllms_counters_are_summed_over_engines_and_taken_from_before_to_after()
     assert found.length == pytest.approx(1 + 240 / 200)
     assert found.by_position == pytest.approx((140 / 200, 65 / 200, 35 / 200))
     assert found.source == "metrics"
+
+
+def test_steps_without_a_draft_are_steps_too() -> None:
+    """N-gram speculation drafts only where it finds something to copy: 1 + accepted / drafts would flatter it."""
+    answers = [RequestRecord(prompt_id="p", round=0, start_s=0, output_tokens=1 + 100) for _ in range(10)]
+    found = from_pages(read_page(BEFORE), read_page(AFTER), decoded(answers))
+    assert found is not None
+    assert (found.steps, found.drafts) == (1000 - 240, 200)
+    assert found.length == pytest.approx(1000 / 760)
+    assert found.length_of_drafted == pytest.approx(1 + 240 / 200)
+
+
+def test_an_engine_never_makes_fewer_steps_than_it_has_drafts() -> None:
+    found = from_pages(read_page(BEFORE), read_page(AFTER), 430)
+    assert found is not None
+    assert (found.steps, found.length) == (200, pytest.approx(1 + 240 / 200))
+
+
+def test_tokens_that_are_not_all_known_count_no_steps() -> None:
+    whole = RequestRecord(prompt_id="p", round=0, start_s=0, output_tokens=5)
+    failed = whole.model_copy(update={"error": RequestError(kind="overload")})
+    assert decoded([whole]) == 4
+    assert decoded([whole, failed]) is None
+    assert decoded([whole.model_copy(update={"output_tokens": None})]) is None
 
 
 def test_an_engine_that_drafted_nothing_has_no_acceptance_length() -> None:

@@ -112,10 +112,12 @@ def test_open_levels_say_what_each_kind_of_them_needs() -> None:
     short = level(16, "faster").model_copy(update={"verdict": "inconclusive", "reasons": ("too few requests",)})
     needed = level(4, "open").more_prompts
     text = decide("eagle3", [level(4, "open"), hopeless, short]).text
-    assert f"which about {needed} more prompts would settle (but for concurrency 8: more than 10 times" in text
+    assert (
+        f"about {needed} more prompts would settle concurrency 4; concurrency 8 would take more than 10 times" in text
+    )
     assert "inconclusive at concurrency 16 (too few requests)" in text
     drifting = level(4, "open").model_copy(update={"drift": True})
-    assert "more prompts would settle, in more rounds" in decide("eagle3", [drifting]).text
+    assert "more prompts, in more rounds, would settle" in decide("eagle3", [drifting]).text
 
 
 def test_open_at_low_levels_and_slower_at_high_ones_stays_open() -> None:

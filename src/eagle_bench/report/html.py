@@ -105,9 +105,12 @@ def _best(comparison: Comparison) -> list[tuple[str, str]]:
     """Which variant is best where, for more than two variants."""
     if len(comparison.variants) <= 2:
         return []
+    open_levels = {each.concurrency for each in comparison.comparisons if each.verdict in ("inconclusive", "invalid")}
     found: dict[str, list[int]] = {}
     for level in comparison.best:
-        if not level.variants:
+        if not level.variants and level.concurrency in open_levels:
+            said = "can't be told: no variant is surely faster, and not all are surely not"
+        elif not level.variants:
             said = f"{comparison.baseline} (nothing is faster)"
         elif len(level.variants) == 1:
             said = level.variants[0]

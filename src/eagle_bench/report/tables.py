@@ -230,13 +230,15 @@ def acceptance(comparison: Comparison) -> Table | None:
             significant(cell.acceptance.length),
             _number(cell.acceptance.drafted_tokens),
             _number(cell.acceptance.accepted_tokens),
+            _share(cell.acceptance.drafts, cell.acceptance.steps),
             said[cell.acceptance.source],
         )
         for cell in known
         if cell.acceptance
     )
-    heads = ("Variant", "Concurrency", "Acceptance length", "Drafted", "Accepted", "Told by")
-    return Table("Tokens that one step of the target model yields; 1 is no help", heads, rows, frozenset({1, 2, 3, 4}))
+    heads = ("Variant", "Concurrency", "Acceptance length", "Drafted", "Accepted", "Steps with a draft", "Told by")
+    caption = "Tokens that one step of the target model yields; 1 is no help"
+    return Table(caption, heads, rows, frozenset({1, 2, 3, 4, 5}))
 
 
 def environment(comparison: Comparison) -> Table | None:
@@ -254,6 +256,10 @@ def environment(comparison: Comparison) -> Table | None:
         for key, by_variant in sorted(seen.items())
     )
     return Table("Environment, as each variant's results tell it", ("", *comparison.variants), rows)
+
+
+def _share(part: int | None, whole: int | None) -> str:
+    return NOTHING if part is None or not whole else percent(part / whole)
 
 
 def _number(value: int | None) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle_bench import __version__, saturation
-from eagle_bench.acceptance import Page, from_chunks, from_pages, from_responses, read_page
+from eagle_bench.acceptance import Page, decoded, from_chunks, from_pages, from_responses, read_page
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.course import Course
 from eagle_bench.adapters.vllm_client.endings import at_deadline, on_signals
@@ -148,7 +148,7 @@ class Cell:
     ) -> Acceptance | None:
         if after is not None and after.missing:
             self._warn("metrics_names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
-        of_engine = from_pages(before, after) if before is not None and after is not None else None
+        of_engine = from_pages(before, after, decoded(records)) if before is not None and after is not None else None
         return from_responses(speculation) or of_engine or from_chunks(records)
 
     def _warn(self, code: CellWarningCode, text: str) -> None:
