@@ -72,7 +72,10 @@ def main(argv: list[str] | None = None) -> Any:
     # A switch for the whole program may stand anywhere.
     args = [arg for arg in args if arg != "--debug"]
     try:
-        result = group.main(args=args, prog_name="eagle-bench", standalone_mode=False)
+        # The context's root tells commands of the switch.
+        result = group.main(
+            args=["--debug", *args] if debug and args else args, prog_name="eagle-bench", standalone_mode=False
+        )
         sys.exit(result if isinstance(result, int) else 0)
     except EagleBenchError as error:
         _fail(str(error), error.exit_status, debug)

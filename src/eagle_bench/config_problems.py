@@ -165,7 +165,8 @@ def _sentence(item: ErrorDetails) -> str:
         return f"`{field}` is missing."
     if kind == "value_error":
         subject = f"`{field}` " if field else ""
-        return f"{subject}{context['error']}{f': {given} was given' if given else ''}."
+        # What is wrong in a list was said of its item.
+        return f"{subject}{context['error']}{f': {given} was given' if given and given != 'a list' else ''}."
     if kind == "too_short":
         return f"`{field}` is empty: it needs at least {context['min_length']}."
     if kind == "string_pattern_mismatch" and context["pattern"] == SECRET_NAME:

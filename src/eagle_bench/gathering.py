@@ -65,12 +65,13 @@ def make_room(out: Path) -> Path:
     return folder
 
 
-def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Path) -> Gathered:
+def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Path, *, ended: bool = True) -> Gathered:
     """Copy results out of a run's artifact folder, comparing them where the run itself did not get to it.
 
     Args:
         artifacts: what the run's tasks wrote: a pipeline root, of this machine or fetched.
         parameters: what the run was told.
+        ended: False while the run goes on: what is missing may still come.
 
     Raises:
         InputError: the parameters are not those of a run of ours.
@@ -95,9 +96,26 @@ def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Pat
         for source, name in ((compared, COMPARISON), (folder / "report", REPORT), (folder / "summary", SUMMARY)):
             shutil.copyfile(source, out / name)
         return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, size)
+    if not ended:
+        plan = plan.model_copy(
+            update={"run": {**plan.run, "state": f"still running: {measured} of {size} cells so far"}}
+        )
     answer = compare(plan, cells)
+    if not ended:
+        answer = _so_far(answer)
     write(answer, out / COMPARISON, out / REPORT, out / SUMMARY)
     return Gathered(answer, measured, size)
+
+
+def _so_far(answer: Comparison) -> Comparison:
+    """The answer of a run that goes on: no cell has failed to come in yet."""
+    warnings = (
+        one.model_copy(update={"text": f"{one.variant} at concurrency {one.concurrency} has not been measured yet."})
+        if one.code == "missing_cell"
+        else one
+        for one in answer.warnings
+    )
+    return answer.model_copy(update={"warnings": tuple(warnings)})
 
 
 def kept_in(artifacts: Path) -> list[Kept]:

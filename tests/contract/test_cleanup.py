@@ -117,6 +117,16 @@ def test_what_a_running_job_uses_is_kept_until_it_is_cancelled(running, server):
     assert vertex.leftovers(PLACE) == ()
 
 
+def test_a_service_out_of_reach_is_said_in_one_sentence_without_the_address_that_was_asked(left, monkeypatch):
+    monkeypatch.setenv("EAGLE_BENCH_VERTEX_API", "http://127.0.0.1:9")
+    done = cleanup("lost-run")
+    assert done.returncode == 1
+    assert "Vertex AI (127.0.0.1:9) can't be reached to list endpoints" in done.stderr
+    assert "Connection refused. Check" in done.stderr
+    assert "url" not in done.stderr
+    assert "Pool" not in done.stderr
+
+
 def test_nothing_is_deleted_as_long_as_nobody_knows_whether_the_job_runs(left, order):
     order("api-status", match="pipelineJobs/lost-run", status=403, times=None)
     done = cleanup("lost-run", "--yes")

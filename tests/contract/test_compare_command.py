@@ -253,7 +253,7 @@ def test_a_missing_file_and_an_empty_folder(tmp_path: Path, capsys: pytest.Captu
     assert run(tmp_path / "no.json", "--baseline", "a") == 2
     assert "no.json: there is no such file or folder" in capsys.readouterr().err
     assert run(tmp_path, "--baseline", "a") == 2
-    assert "no results" in capsys.readouterr().err
+    assert f"{tmp_path}: no results" in capsys.readouterr().err
 
 
 def test_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

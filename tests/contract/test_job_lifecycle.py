@@ -127,6 +127,8 @@ def test_a_job_is_submitted_and_watched_to_its_end(server, first):
     assert "conclude: FAILED" in text
     assert first.done.returncode == 4, first.done.stderr
     assert f"eagle-bench fetch {first.name}" in first.done.stderr
+    assert "the job ended FAILED. " in first.done.stderr
+    assert "Failed to handle the job" not in text + first.done.stderr
     job = job_of(first.name)
     assert job.labels["team"] == "serving"
     assert job.runtime_config.failure_policy.name == "PIPELINE_FAILURE_POLICY_FAIL_FAST"
@@ -303,6 +305,34 @@ def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_how_to_end_it
     done = run(*line.partition("eagle-bench ")[2].split())
     assert done.returncode == 0, done.stderr
     assert job_of(name).state.name == "PIPELINE_STATE_CANCELLED"
+    assert vertex.leftovers(PLACE) == ()
+
+
+def test_a_job_that_still_runs_is_fetched_as_far_as_it_is(server, deploying, until, tmp_path):
+    submitted = run("submit", deploying, "--skip-checks")
+    name = name_in(submitted.stdout)
+    (cancel,) = [line for line in submitted.stdout.splitlines() if "eagle-bench cleanup" in line]
+    until(lambda: vertex.leftovers(PLACE))
+    (fetch,) = [line for line in submitted.stdout.splitlines() if "eagle-bench fetch" in line]
+    nothing = run(*fetch.partition("eagle-bench ")[2].split(), "--out", tmp_path / "nothing")
+    assert nothing.returncode == 4
+    assert "still running: 0 of 4 cells so far" in nothing.stderr
+
+    root = server.artifacts_folder("gs://local-bucket/eagle-bench", name.rsplit("/", 1)[-1])
+    path = root / "planted" / "benchmark" / "cell"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(cell("baseline", 1, Simulated(), prompts=60)))
+    done = run("fetch", name, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert "still running: 1 of 4 cells so far" in done.stderr
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "still running: 1 of 4 cells so far" in report
+    assert "eagle3 at concurrency 1 has not been measured yet" in report
+    for text in (done.stdout, done.stderr, nothing.stderr, report):
+        assert "did not come in" not in text
+        assert "the run ended" not in text
+
+    assert run(*cancel.partition("eagle-bench ")[2].split()).returncode == 0
     assert vertex.leftovers(PLACE) == ()
 
 

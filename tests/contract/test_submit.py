@@ -121,3 +121,21 @@ def test_vertex_ai_out_of_reach_is_said(config, monkeypatch, tmp_path, server):
     assert done.returncode == 1
     assert "submit the pipeline job" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_hub_out_of_reach_from_here_can_be_left_to_the_job(config, monkeypatch, server):
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    config.write_text(yaml.safe_dump({**CONFIG, "hf_token_secret": None, "tokenizer": "some/tokenizer"}))
+    done = submit(config)
+    assert done.returncode == 1
+    assert "can't be reached" in done.stderr
+    assert "--skip-checks" in done.stderr
+
+
+def test_what_can_be_done_next_is_said(config, server):
+    done = submit(config, "--skip-checks")
+    assert done.returncode == 0, done.stderr
+    name = done.stdout.splitlines()[0].removeprefix("submitted ")
+    assert f"eagle-bench fetch {name}" in done.stdout
+    place = "--project local-project --location us-central1"
+    assert f"eagle-bench cleanup {name.rsplit('/', 1)[-1]} {place} --cancel --yes" in done.stdout

@@ -118,6 +118,7 @@ def test_all_mistakes_together():
         ({"serving": 5}, "`serving`: 5"),
         ({"serving": {"env": {"A": 5}}}, "`serving.env.A` can't be used"),
         ({"concurrency": ["a"]}, "`concurrency[0]`"),
+        ({"concurrency": [1, 1]}, "measured once, `repeats` repeats it."),
     ],
 )
 def test_nothing_is_said_that_only_follows(change, only):

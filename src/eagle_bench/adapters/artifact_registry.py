@@ -174,7 +174,7 @@ def _told(there: Repository, doing: str, *, role: str, what: str = "repository")
         if isinstance(code, int):
             raise _refused(code, _words(error.read().decode(errors="replace")), there, doing, role, what) from error  # type: ignore[attr-defined]
         raise ServiceError(
-            f"Artifact Registry can't be reached to {doing}: {error}.",
+            f"Artifact Registry can't be reached to {doing}: {str(error).rstrip('.')}.",
             kind="unavailable",
             hint=f"Check the network, and that {there.location} is a region.",
         ) from error

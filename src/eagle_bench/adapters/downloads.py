@@ -53,7 +53,9 @@ def check_file(address: str) -> None:
             _refuse(response, address)
     except (httpx.HTTPError, _Interrupted) as error:
         raise ServiceError(
-            f"{address} can't be reached: {error}.", kind="unavailable", hint="Check the network and the address."
+            f"{address} can't be reached: {str(error).rstrip('.')}.",
+            kind="unavailable",
+            hint="Check the network and the address.",
         ) from error
 
 

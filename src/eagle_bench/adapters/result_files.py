@@ -68,6 +68,7 @@ def read_cells(paths: Iterable[Path], labels: Iterable[tuple[Path, Label]] = ())
             or a file has two.
     """
     files: dict[Path, tuple[Path, bool]] = {}
+    paths = tuple(paths)
     for path in paths:
         for file, must in _files(path):
             named_before = files.get(file.resolve())
@@ -86,7 +87,8 @@ def read_cells(paths: Iterable[Path], labels: Iterable[tuple[Path, Label]] = ())
         if (cell := _cell(file, data, named.get(place), must)) is not None
     ]
     if not cells:
-        raise InputError("no results: the folders hold no cell.json and no JSON of `vllm bench serve`.")
+        where = ", ".join(dict.fromkeys(str(path) for path in paths))
+        raise InputError(f"{where}: no results: no cell.json and no JSON of `vllm bench serve` is in there.")
     return cells
 
 

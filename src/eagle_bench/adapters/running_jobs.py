@@ -19,6 +19,7 @@ POLL_S = 10.0
 LONGEST_PAUSE_S = 60.0
 CANCEL_TIMEOUT_S = 900.0
 JOB_ID = re.compile(r"[a-z0-9][-a-z0-9]{0,127}")
+ADDED = re.compile(r";?\s*(Job \(project_id = |Failed to handle the job: )")
 CONSOLE = "https://console.cloud.google.com/vertex-ai"
 
 
@@ -44,6 +45,16 @@ class JobState:
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+    @property
+    def reason(self) -> str | None:
+        """The error without what Vertex AI adds to each: that the job with this id failed due to it."""
+        return reason(self.error)
+
+
+def reason(error: str | None) -> str | None:
+    """A job's error without what Vertex AI adds to each: that the job with this id failed due to it."""
+    return ADDED.split(error, maxsplit=1)[0] or None if error else None
 
 
 def state_of(job_name: str) -> JobState:

@@ -33,6 +33,8 @@ ROLES = (
     ("storage.", "roles/storage.objectUser on the bucket"),
 )
 
+POOL = re.compile(r"HTTPS?Connection(?:Pool)?\(host='?([^',)]+)'?, port=(\d+)\)")
+
 MESSAGES = (
     ("gated-model", r"gated|hugging ?face .*(access|token|denied|401|403)"),
     ("eula", r"\beula\b|licen[cs]e agreement"),
@@ -73,16 +75,44 @@ def service_error(doing: str, error: Exception) -> ServiceError:
 
     code: int | None = getattr(error, "code", None)
     message = str(getattr(error, "message", None) or error)
+    if isinstance(error, google.auth.exceptions.DefaultCredentialsError):
+        said = str(error.args[0] if error.args else "").rstrip(".")
+        why = "" if "default credentials were not found" in said else f": {said}"
+        return ServiceError(
+            f"No Google credentials were found on this machine{why}.",
+            kind="authentication",
+            hint=HINTS["authentication"],
+        )
     if isinstance(error, google.auth.exceptions.TransportError):  # on the way to a token
         kind, message = "unavailable", str(error.args[0] if error.args else error)
+        if POOL.search(message):
+            return _unreachable(doing, message)
     elif isinstance(error, google.auth.exceptions.GoogleAuthError):
         kind, message = "authentication", str(error.args[0] if error.args else error)
     elif isinstance(error, OSError):
-        hint = "Check the network, and the region's name."
-        return ServiceError(f"Vertex AI can't be reached to {doing}: {message}.", kind="unavailable", hint=hint)
+        return _unreachable(doing, message)
     else:
         kind = kind_of(int(code) if code else None, message)
     return ServiceError(f"Vertex AI refused to {doing}: {message.rstrip('.')}.", kind=kind, hint=_hint(kind, message))
+
+
+def _unreachable(doing: str, message: str) -> ServiceError:
+    where = ""
+    if pool := POOL.search(message):
+        where, message = f" ({pool[1]}:{pool[2]})", _lost(message)
+    return ServiceError(
+        f"Vertex AI{where} can't be reached to {doing}: {message.rstrip('.')}.",
+        kind="unavailable",
+        hint="Check the network, and the region's name.",
+    )
+
+
+def _lost(message: str) -> str:
+    """Why a connection was lost, in the last words of nested exceptions: they repeat the URL, with its query."""
+    if found := re.findall(r"\[Errno -?\d+\] ([^'\")\]]+)", message):
+        return str(found[-1])
+    cause = re.sub(r".*Caused by \w+\(|\(read timeout.*", "", message)
+    return cause.rpartition(": ")[2].strip(" '\"().")
 
 
 def _hint(kind: str, message: str) -> str | None:

@@ -27,7 +27,7 @@ def command(job: str, out: Path | None, project: str | None, location: str, as_j
     """Get report, comparison and all cell results of JOB, also of one that failed or was cancelled.
 
     JOB is its id or its resource name, as `submit` printed it. Where the job did not come to compare its cells, they
-    are compared here.
+    are compared here; of a job that still runs, those that there are so far.
     """
     from eagle_bench.adapters import job_results
 
@@ -44,20 +44,24 @@ def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     from eagle_bench.tasks.compare import require_usable
 
     state = found.state
-    click.echo(f"{found.run_id}: {state.state}{f': {state.error}' if state.error else ''}")
-    if not state.ended:
-        click.echo("it has not ended yet: this is what there is now", err=True)
+    click.echo(f"{found.run_id}: {state.state}{f': {state.reason}' if state.reason else ''}")
     for task in state.tasks:
         if task.error:
             click.echo(f"{task.name}: {task.state}: {task.error}", err=True)
     with TemporaryDirectory() as scratch:
         job_results.download(found, Path(scratch))
         make_room(folder)
-        gathered = gather(Path(scratch), found.run_id, found.parameters, folder)
+        gathered = gather(Path(scratch), found.run_id, found.parameters, folder, ended=state.ended)
+    so_far = f"still running: {gathered.cells} of {gathered.planned} cells so far"
     tell(outcome(found.run_id, state.state, state.error, gathered, folder))
     if gathered.answer is None:
+        if not state.ended:
+            raise NoUsableResult(f"{so_far}, so there is nothing to report yet.", hint="Fetch it again later.")
         raise NoUsableResult(f"{found.run_id} left no result of any cell.", hint="Its tasks' logs say why.")
     show_results(gathered.answer, folder)
+    if not state.ended:
+        click.echo(f"{so_far}; fetch it again for the rest", err=True)
+        return
     click.echo(gathered.kept, err=True)
     require_usable(gathered.answer)
 

@@ -94,13 +94,13 @@ def command(
 
 def _tell(ended: LocalRun, settings: Settings, folder: Path, tell: Tell) -> int:
     """Show how a run ended; the exit status comes back."""
-    from eagle_bench.commands.shown import outcome, show_results
+    from eagle_bench.commands.shown import outcome, show_results, shown_reason
     from eagle_bench.tasks.compare import require_usable
 
     gathered = ended.gathered
     tell(outcome(ended.run_id, ended.state, ended.error, gathered, folder, ended.left))
     if gathered.answer is None:
-        why = f" {ended.error}" if ended.error else ""
+        why = f" {shown}" if (shown := shown_reason(ended.error, said=False)) else ""
         if ended.state == "CANCELLED":
             _require_clean(ended)
             click.echo("interrupted before anything was measured; nothing is left running.", err=True)
@@ -112,10 +112,16 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, tell: Tell) -> int:
         click.echo(f"interrupted; {gathered.kept} and kept; nothing is left running.", err=True)
         return INTERRUPTED
     if ended.state != "SUCCEEDED":
-        click.echo(f"the run ended {ended.state}; {gathered.kept} and kept. {ended.error or ''}", err=True)
+        why = f" {shown}" if (shown := shown_reason(ended.error, said=_only_concluded(ended.error))) else ""
+        click.echo(f"the run ended {ended.state}; {gathered.kept} and kept.{why}", err=True)
     require_usable(gathered.answer)
     _require_clean(ended)
     return 0
+
+
+def _only_concluded(error: str | None) -> bool:
+    """Whether what failed is but the last task, which fails for what `require_usable` says here."""
+    return "tasks are: [conclude]" in (error or "")
 
 
 def _require_clean(ended: LocalRun) -> None:

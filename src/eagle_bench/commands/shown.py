@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from eagle_bench.outcomes import RunOutcome
 
 
+FAILED_TASKS = "The failed tasks are: ["
+
+
 def outcome(
     run_id: str, state: str, error: str | None, gathered: Gathered, folder: Path, left: Sequence[Left] = ()
 ) -> RunOutcome:
@@ -37,6 +40,20 @@ def outcome(
         answer=Answer.of(answer) if answer else None,
         left=tuple(Undeleted(resource=item.resource, why=item.why, command=item.command) for item in left),
     )
+
+
+def shown_reason(error: str | None, *, said: bool = True) -> str | None:
+    """A job's error as it is shown: whole with --debug; else nothing, where it only names tasks whose errors were said.
+
+    Args:
+        said: whether the tasks' own errors stand above.
+    """
+    from eagle_bench.adapters.running_jobs import reason
+
+    context = click.get_current_context(silent=True)
+    if context and context.find_root().params.get("debug"):
+        return error
+    return None if said and error and FAILED_TASKS in error else reason(error)
 
 
 def show_results(answer: Comparison, folder: Path) -> None:

@@ -14,7 +14,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.errors import InputError
+from eagle_bench.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
     from eagle_bench.adapters.pipeline_jobs import FailurePolicy
@@ -84,10 +84,7 @@ def command(
             raise click.UsageError("--schedule makes no run now: leave out --wait, --experiment, --resume and --json.")
     checked = not (dry_run or skip_checks)
     if checked:
-        from eagle_bench.adapters.vertex_address import on_this_machine
-        from eagle_bench.tasks.stage_data import preflight
-
-        preflight(given, on_this_machine=on_this_machine())
+        _preflight(given)
     if dry_run and template is None and not images:
         click.echo("no --image: the request names images that are in no registry", err=True)
     place = Place(given.project, given.location)
@@ -124,12 +121,43 @@ def command(
         click.echo(f"submitted {name}\n{console_link(name)}")
         try:
             if not wait:
+                click.echo(_next_steps(name))
                 return 0
             from eagle_bench.commands import waiting
 
             return waiting.wait(name)
         finally:
             tell(_outcome(name, ended=wait))
+
+
+def _preflight(given: Config) -> None:
+    """Look for data and tokenizer before anything is made.
+
+    Raises:
+        InputError, ServiceError: they can't be had, or can't be reached from here, which says nothing of the job.
+    """
+    from eagle_bench.adapters.vertex_address import on_this_machine
+    from eagle_bench.tasks.stage_data import preflight
+
+    try:
+        preflight(given, on_this_machine=on_this_machine())
+    except ServiceError as error:
+        if error.kind == "unavailable":
+            error.hint = f"{error.hint or ''} Or leave the check to the job: --skip-checks.".strip()
+        raise
+
+
+def _next_steps(name: str) -> str:
+    from eagle_bench.adapters.vertex_address import Place
+
+    place, run_id = Place.of(name), name.rsplit("/", 1)[-1]
+    where = f"--project {place.project} --location {place.location}"
+    return (
+        "to see how it stands, and for report and results, also before its end:\n"
+        f"  eagle-bench fetch {name}\n"
+        "to cancel it and give everything back:\n"
+        f"  eagle-bench cleanup {run_id} {where} --cancel --yes"
+    )
 
 
 def _outcome(name: str, *, ended: bool) -> SubmitOutcome:

@@ -10,6 +10,7 @@ import click
 from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
+from eagle_bench.commands.shown import shown_reason
 from eagle_bench.errors import NoUsableResult, ServiceError
 from eagle_bench.plain_text import plain_line
 
@@ -56,7 +57,7 @@ def _follow(name: str, seen: dict[str, str]) -> int:
         raise
     assert state is not None
     if state.state != "SUCCEEDED":
-        why = f" {state.error}" if state.error else ""
+        why = f" {shown}" if (shown := shown_reason(state.error)) else ""
         answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
         raise (ServiceError if answered else NoUsableResult)(
             f"the job ended {state.state}.{why}",

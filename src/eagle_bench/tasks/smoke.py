@@ -102,7 +102,9 @@ def _ask(target: Target) -> str:
     except httpx.TimeoutException:
         raise ServiceError(f"{target.base_url}: no answer within {TIMEOUT_S:.0f} s.", kind="timeout") from None
     except httpx.HTTPError as error:
-        raise ServiceError(f"{target.base_url}: can't be reached: {error}.", kind="unavailable") from None
+        raise ServiceError(
+            f"{target.base_url}: can't be reached: {str(error).rstrip('.')}.", kind="unavailable"
+        ) from None
     if response.status_code != httpx.codes.OK:
         busy = response.status_code in {429, 502, 503}
         raise ServiceError(
