@@ -186,3 +186,35 @@ def test_a_budget_that_is_no_time_is_refused(hours):
     }
     with pytest.raises(InputError, match="`max_hours`"):
         config_file.validate(data)
+
+
+TERMINATED = """
+import os, signal, sys
+from types import SimpleNamespace
+from eagle_bench.results import CellFailure
+from eagle_bench.tasks import benchmark as task
+from eagle_bench.tasks.failures import not_measured
+
+def measured(*arguments):
+    if sys.argv[2] == "something":
+        arguments[-1]()
+    os.kill(os.getpid(), signal.SIGTERM)
+    return not_measured("run", "base", 1, None, CellFailure(stage="benchmark", kind="other", message="kept"))
+
+task._measured = measured
+nothing = SimpleNamespace(log_metric=lambda *_: None)
+cell, prompts = SimpleNamespace(path=sys.argv[1], metadata={}), SimpleNamespace(metadata={})
+task.benchmark("run", {"id": "base", "url": "http://a/v1"}, {}, {}, 1, 3, None, prompts, cell, nothing)
+"""
+
+
+@pytest.mark.parametrize(("there_is", "status"), [("something", 0), ("nothing", 143)])
+def test_a_signal_after_measuring_waits_until_the_result_is_written(tmp_path, there_is, status):
+    done = subprocess.run(
+        [sys.executable, "-c", TERMINATED, str(tmp_path / "cell"), there_is],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert (tmp_path / "cell").exists() == (there_is == "something")

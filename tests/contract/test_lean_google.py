@@ -48,6 +48,21 @@ def test_who_wants_more_gets_more(use):
     run(f"from eagle_bench.adapters import lean_google\nlean_google.install()\n{use}")
 
 
+def test_threads_that_want_different_parts_at_once_get_them():
+    run(
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        from eagle_bench.adapters import lean_google
+        lean_google.install()
+        from google.cloud import aiplatform_v1
+        names = ["CustomJob", "EndpointServiceClient", "JobServiceClient", "Model", "DatasetServiceClient", "Study"] * 4
+        with ThreadPoolExecutor(24) as threads:
+            found = list(threads.map(lambda name: getattr(aiplatform_v1, name), names))
+        assert [one.__name__ for one in found] == names
+        """
+    )
+
+
 def test_a_package_that_is_there_already_is_left_alone():
     run(
         """

@@ -48,7 +48,8 @@ def install() -> None:
 
 def is_whole() -> bool:
     """Whether everything was imported after all."""
-    return not isinstance(sys.modules.get(PACKAGE), _Lean)
+    found = sys.modules.get(PACKAGE)
+    return not isinstance(found, _Lean) or bool(found.__dict__["_whole"])
 
 
 class _Lean(ModuleType):
@@ -65,6 +66,7 @@ class _Lean(ModuleType):
         self.__path__, self.__package__ = list(spec.submodule_search_locations), name
         self.__dict__["_defined_in"] = defined_in
         self.__dict__["_lock"] = threading.RLock()
+        self.__dict__["_whole"] = False
         sys.modules[name] = self
         parent, _, child = name.rpartition(".")
         setattr(importlib.import_module(parent), child, self)
@@ -85,9 +87,11 @@ class _Lean(ModuleType):
 
     def _complete(self) -> None:
         """Run the package's own code, as an import of it would have done."""
-        with self.__dict__["_lock"]:
-            if type(self) is _Lean:
-                self.__class__ = ModuleType  # type: ignore[assignment]
+        with self.__dict__[
+            "_lock"
+        ]:  # other threads wait for all of it; the code itself may ask for what it has not yet
+            if not self.__dict__["_whole"]:
+                self.__dict__["_whole"] = True
                 spec = self.__spec__
                 assert spec and spec.loader
                 spec.loader.exec_module(self)

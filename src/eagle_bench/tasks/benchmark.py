@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from eagle_bench.config import Criteria, Workload
 from eagle_bench.progress import now_and_then, say
@@ -13,6 +18,9 @@ from eagle_bench.tasks.budget import Budget, budget_of
 from eagle_bench.tasks.failures import failure_of, not_measured
 from eagle_bench.variants import NO_LEVEL, VariantSpec
 from eagle_bench.workload.prompts import MANIFEST, TOKENIZER, Manifest, read_staged
+
+if TYPE_CHECKING:
+    from eagle_bench.adapters.vllm_client.target import Progress
 
 PROGRESS_EVERY_S = 10.0
 
@@ -40,14 +48,15 @@ def benchmark(
     if level == NO_LEVEL:
         Path(cell.path).touch()
         return
-    if budget is not None and budget.spent:
-        result = not_measured(run_id, spec.id, level, None, budget.failure("benchmark", "not begun"))
-    else:
-        try:
-            result = _measured(run_id, spec, load, limits, level, rounds, endpoint, prompts, budget)
-        except Exception as error:  # the other levels and variants are still to be measured
-            result = not_measured(run_id, spec.id, level, None, failure_of("benchmark", error))
-    Path(cell.path).write_text(result.model_dump_json(), encoding="utf-8")
+    with _writing_first() as begun:
+        if budget is not None and budget.spent:
+            result = not_measured(run_id, spec.id, level, None, budget.failure("benchmark", "not begun"))
+        else:
+            try:
+                result = _measured(run_id, spec, load, limits, level, rounds, endpoint, prompts, budget, begun)
+            except Exception as error:  # the other levels and variants are still to be measured
+                result = not_measured(run_id, spec.id, level, None, failure_of("benchmark", error))
+        Path(cell.path).write_text(result.model_dump_json(), encoding="utf-8")
     cell.metadata["variant"] = spec.id
     cell.metadata["concurrency"] = level
     for name, value in scalars(result).items():
@@ -55,6 +64,28 @@ def benchmark(
     say(spec.id, _outcome(result))
     if budget is not None and budget.spent:
         _give_back(run_id, spec, endpoint)
+
+
+@contextmanager
+def _writing_first() -> Iterator[Callable[[], None]]:
+    """Once there is something to keep (call what comes), SIGTERM ends this process when the block has written it.
+
+    While it measures, the client hears the signal itself and ends in order; this is for the moment after.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    to_be_kept = threading.Event()
+
+    def leave(number: int, _: FrameType | None) -> None:
+        if not to_be_kept.is_set():
+            raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield to_be_kept.set
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _give_back(run_id: str, spec: VariantSpec, endpoint: Any) -> None:
@@ -75,6 +106,7 @@ def _measured(
     endpoint: Any,
     prompts: Any,
     budget: Budget | None,
+    begun: Callable[[], None],
 ) -> CellResult:
     from eagle_bench.adapters.vllm_client.measure import measure
     from eagle_bench.tasks.targets import target_of
@@ -98,6 +130,12 @@ def _measured(
         slo_ttft_ms=slo.ttft_ms if slo else None,
         slo_tpot_ms=slo.tpot_ms if slo else None,
     )
+    tell = now_and_then(spec.id, PROGRESS_EVERY_S)
+
+    def on_progress(progress: Progress) -> None:
+        begun()
+        tell(progress)
+
     measured_cell = measure(
         target_of(spec, endpoint),
         warmup,
@@ -107,7 +145,7 @@ def _measured(
         settings=settings,
         tokenizer=tokenizer if tokenizer.is_dir() else None,
         run_id=run_id,
-        on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
+        on_progress=on_progress,
         deadline_s=budget.deadline_s if budget else None,
     )
     machines = endpoint.metadata.get("machines")
