@@ -65,7 +65,11 @@ class Lab:
             slots=2,
             turn_linger_s=0.05,
             stop_grace_s=10.0,
-            engines={"tiny": Engine(command=(sys.executable, str(TINY_ENGINE), "{host}", "{port}", "--words=3"))},
+            engines={
+                "tiny": Engine(
+                    command=(sys.executable, str(TINY_ENGINE), "{host}", "{port}", "--words=3", "--pause=0.01")
+                )
+            },
             secrets={SECRET: secret},
             task_secrets={"HF_TOKEN": ("stage-data",)},
         )
