@@ -65,7 +65,7 @@ class Grid:
         if cell is None:
             return f"{variant} has no result"
         if cell.failure is not None:
-            return f"{variant}: {cell.failure.stage.replace('_', ' ')} failed: {cell.failure.message}"
+            return f"{variant}: {cell.failure.stage.replace('_', ' ')} failed: {cell.failure.message.removesuffix('.')}"
         counts = cell.counts
         if counts.completed == 0 or cell.metrics is None:
             return f"{variant}: none of {count(counts.requested, 'request')} was answered{_cause(cell)}"

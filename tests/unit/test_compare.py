@@ -128,7 +128,7 @@ def test_a_deploy_that_crashed_is_explained() -> None:
         {
             "variant": "eagle3", "concurrency": 1, "settings": None, "counts": {}, "metrics": None, "acceptance": None,
             "token_source": None, "prompts": None, "client": None,
-            "failure": {"stage": "deploy", "kind": "image", "message": "the container exited: no draft model"},
+            "failure": {"stage": "deploy", "kind": "image", "message": "the container exited: no draft model."},
         }
     )  # fmt: skip
     plan = Plan(baseline="baseline", variants=("baseline", "eagle3"), levels=(1,))
