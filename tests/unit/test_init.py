@@ -101,6 +101,7 @@ def test_at_a_terminal_it_asks(tmp_path):
         answers = [
             "my-project",
             "",
+            "b/x",  # no folder: it asks again
             "gs://b/x",
             "meta-llama/Llama-3.1-8B-Instruct",
             "",
@@ -110,6 +111,8 @@ def test_at_a_terminal_it_asks(tmp_path):
             "",
             "gs://d",
             "",
+            "many",  # no levels: again
+            "1,3",
         ]
         os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
         _, complaints = process.communicate()
@@ -118,6 +121,15 @@ def test_at_a_terminal_it_asks(tmp_path):
     config = config_file.load(tmp_path / "bench.yaml")
     assert config.tokenizer == "meta-llama/Llama-3.1-8B-Instruct"
     assert '"model": "gs://d"' in config.variants[1].args[0]
+    assert config.concurrency == (1, 3)
+    assert config.serving.args[-1] == "--tensor-parallel-size=8"
+    assert b"'b/x': it must be a gs:// folder" in complaints
+
+
+def test_all_flags_that_are_missing_are_named_at_once(tmp_path):
+    done = CliRunner().invoke(command, ["--project", "p", "-o", str(tmp_path / "b.yaml")])
+    assert done.exit_code == 2
+    assert "Give --bucket, --model, --image: there is no terminal to ask at." in done.output
 
 
 def test_every_line_that_is_offered_can_be_taken():

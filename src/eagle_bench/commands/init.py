@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,14 @@ SPECULATION: dict[str, Callable[[str], list[str]]] = {
     "vllm": lambda draft: [
         f'--speculative-config={{"method": "eagle3", "model": "{draft}", "num_speculative_tokens": 3}}'
     ],
+}
+SHARDED = {"sglang": "--tp={}", "vllm": "--tensor-parallel-size={}"}  # over all GPUs of the machine
+# What an answer must look like, and in words.
+FORMS = {
+    "bucket": (r"gs://[^/\s]+.*", "a gs:// folder, such as gs://my-bucket/eagle-bench"),
+    "accelerator": (r"[^=\s]+=[1-9]\d*", "TYPE=COUNT, such as NVIDIA_L4=1"),
+    "engine": (r"sglang|vllm", "sglang or vllm"),
+    "levels": (r"[1-9]\d*(,[1-9]\d*)*", "numbers with commas, such as 1,2,4"),
 }
 LOCAL = {"project": "local-project", "pipeline_root": "gs://local-bucket/eagle-bench"}
 
@@ -81,15 +90,17 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
-    answers = _Answers(given)
     running = [{"id": name, "url": url} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
+    answers = _Answers(given, _needed(given, running=bool(running), local=not endpoints))
     values = _running(answers, running, local=not endpoints) if running else _deployed(answers)
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
     )
     values["workload"] = {"dataset": dataset, "prompts_per_level": 200 if dataset == "builtin" else 1000}
-    values["concurrency"] = concurrency or ([1, 2, 4] if dataset == "builtin" else [1, 2, 4, 6, 8, 10])
+    usual = "1,2,4" if dataset == "builtin" else "1,2,4,6,8,10"
+    levels = answers.get("levels", "Levels of concurrency to measure", usual) if concurrency is None else ""
+    values["concurrency"] = concurrency or [int(level) for level in levels.split(",")]
     text = config_template.render(values)
     config_file.parse(text, source=str(output))
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -105,23 +116,41 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 class _Answers:
     """What flags say, then what the person at the terminal says, then defaults."""
 
-    def __init__(self, given: dict[str, str | None]) -> None:
+    def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
         self._given = given
+        self._needed = needed
         self._asks = sys.stdin.isatty()
 
     def get(self, name: str, question: str, default: str | None = None) -> str:
-        """One answer.
+        """One answer; at a terminal one that can't be used is asked for again.
 
         Raises:
-            UsageError: nobody can be asked, and there is no default.
+            UsageError: the flag can't be used, or nobody can be asked and there is no default.
         """
-        if self._given.get(name):
-            return str(self._given[name])
+        flag = "--" + name.replace("_", "-")
+        if given := self._given.get(name):
+            return _usable(name, given, f"{flag} ")
         if self._asks:
-            return str(click.prompt(question, default=default, err=True))
+            return str(click.prompt(question, default=default, err=True, value_proc=lambda said: _usable(name, said)))
         if default is None:
-            raise click.UsageError(f"Give --{name.replace('_', '-')}: there is no terminal to ask at.")
+            missing = ", ".join(f"--{each}" for each in self._needed if not self._given.get(each))
+            raise click.UsageError(f"Give {missing or flag}: there is no terminal to ask at.")
         return default
+
+
+def _needed(given: dict[str, str | None], *, running: bool, local: bool) -> tuple[str, ...]:
+    """The flags that have no default."""
+    if running:
+        return () if local else ("project", "bucket", "tokenizer")
+    tokenizer = ("tokenizer",) if "@" in (given["model"] or "") else ()  # a Hugging Face id has its own
+    return ("project", "bucket", "model", *tokenizer, "image")
+
+
+def _usable(name: str, answer: str, where: str = "") -> str:
+    pattern, wanted = FORMS.get(name, (r"\S.*", "a value"))
+    if not re.fullmatch(pattern, answer):
+        raise click.UsageError(f"{where}{answer!r}: it must be {wanted}.")
+    return answer
 
 
 def _running(answers: _Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
@@ -148,14 +177,12 @@ def _deployed(answers: _Answers) -> dict[str, Any]:
     machine = answers.get("machine_type", "Machine", "a3-highgpu-8g")
     accelerator = answers.get("accelerator", "Its GPUs", "NVIDIA_H100_80GB=8")
     kind, _, count = accelerator.partition("=")
-    if not count.isdigit():
-        raise click.UsageError(f"--accelerator {accelerator!r}: it must be TYPE=COUNT, such as NVIDIA_L4=1.")
     weights = answers.get("weights", "Its weights: a gs:// folder or a Hugging Face id", hub_id or WEIGHTS)
     values["serving"] = {
         "image": image,
         "machine_type": machine,
         "accelerator": {"type": kind, "count": int(count)},
-        "args": [f"--model={weights}"],
+        "args": [f"--model={weights}", *([SHARDED[engine].format(count)] if int(count) > 1 else [])],
         **ROUTES[engine],
     }
     draft = answers.get("draft", "Draft model: a gs:// folder or a Hugging Face id", DRAFT)
