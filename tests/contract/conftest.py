@@ -13,6 +13,7 @@ import pytest
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Engine, Settings
 from leftover_processes import processes_with
+from servers.hub import Hub, serving_hub
 
 TINY_ENGINE = Path(__file__).parent / "tiny_engine.py"
 
@@ -44,6 +45,19 @@ def start(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 @pytest.fixture
 def server(start: Callable[..., LocalVertex]) -> LocalVertex:
     return start()
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub without repositories that `huggingface_hub` asks, with a cache of its own and no token of the user's."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    with serving_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.url)
+        yield hub
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from eagle_bench.adapters import hugging_face as hub_adapter
 from eagle_bench.cli import main
 from eagle_bench.errors import InputError, ServiceError
-from servers.hub import Hub, Repo, serving_hub
+from servers.hub import Hub, Repo
 from servers.tokenizers import SMOL, write_tokenizer
 
 BIG = bytes(range(256)) * 20_000  # 5 MB
@@ -30,20 +29,13 @@ MODEL_FILES = {
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    from huggingface_hub import constants
-
-    with serving_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
-        hub.repos["models/meta/plain"] = Repo(MODEL_FILES, large=frozenset({"tokenizer.json", "model.safetensors"}))
-        hub.repos["models/meta/gated"] = Repo(MODEL_FILES, gated=True)
-        hub.repos["datasets/anon/chats"] = Repo({"chats.json": BIG, "README.md": b"#"}, large=frozenset({"chats.json"}))
-        hub.known_tokens |= {"hf_let_in", "hf_stranger"}
-        hub.admitted_tokens |= {"hf_let_in"}
-        yield hub
+def hub(hub: Hub) -> Hub:
+    hub.repos["models/meta/plain"] = Repo(MODEL_FILES, large=frozenset({"tokenizer.json", "model.safetensors"}))
+    hub.repos["models/meta/gated"] = Repo(MODEL_FILES, gated=True)
+    hub.repos["datasets/anon/chats"] = Repo({"chats.json": BIG, "README.md": b"#"}, large=frozenset({"chats.json"}))
+    hub.known_tokens |= {"hf_let_in", "hf_stranger"}
+    hub.admitted_tokens |= {"hf_let_in"}
+    return hub
 
 
 def refused(kind: str, ask: object, *args: object) -> str:

@@ -16,7 +16,7 @@ from eagle_bench.adapters.pipeline_template import compile_template
 from eagle_bench.tasks.collect import collect
 from eagle_bench.tasks.compare import compare
 from eagle_bench.variants import VariantSpec
-from servers.hub import Repo, serving_hub
+from servers.hub import Repo
 from servers.tokenizers import SMOL, write_tokenizer
 from simulated_cells import cell
 
@@ -33,15 +33,9 @@ CONFIG = {
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    with serving_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
-        hub.repos["models/meta/gated"] = Repo({"tokenizer.json": b"{}", "config.json": b"{}"}, gated=True)
-        yield hub
+def hub(hub):
+    hub.repos["models/meta/gated"] = Repo({"tokenizer.json": b"{}", "config.json": b"{}"}, gated=True)
+    return hub
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from eagle_bench.local_vertex.settings import Denied, Engine, Quota
 from eagle_bench.run_plan import Check
 from eagle_bench.serving import Serving
 from eagle_bench.variants import VariantSpec
-from servers.hub import Repo, serving_hub
+from servers.hub import Repo
 
 JOB = "bench@local-project.iam.gserviceaccount.com"
 CALLER = "eagle-bench@local-project.iam.gserviceaccount.com"
@@ -26,17 +26,11 @@ TOKENIZER = {"tokenizer.json": b"{}", "config.json": b"{}"}
 
 
 @pytest.fixture
-def hub(tmp_path, monkeypatch):
-    from huggingface_hub import constants
-
-    with serving_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        monkeypatch.delenv("HF_TOKEN", raising=False)
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
-        hub.repos["models/meta/gated"] = Repo(TOKENIZER, gated=True)
-        hub.known_tokens |= {"hf_let_in", "hf_stranger"}
-        hub.admitted_tokens |= {"hf_let_in"}
-        yield hub
+def hub(hub):
+    hub.repos["models/meta/gated"] = Repo(TOKENIZER, gated=True)
+    hub.known_tokens |= {"hf_let_in", "hf_stranger"}
+    hub.admitted_tokens |= {"hf_let_in"}
+    return hub
 
 
 @pytest.fixture

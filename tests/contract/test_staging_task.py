@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from eagle_bench.tasks.stage_data import preflight, stage_data
 from eagle_bench.workload.prompts import TOKENIZER, read_staged
 from servers import sharegpt
 from servers.files import File, FileHandler, Site, serving
-from servers.hub import Hub, Repo, serving_hub
+from servers.hub import Hub, Repo
 from servers.storage import serving_storage
 from servers.tokenizers import SMOL, write_tokenizer
 
@@ -33,18 +33,6 @@ def chats(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def tokenizer(tmp_path: Path) -> Path:
     return write_tokenizer(tmp_path / "smol", SMOL)
-
-
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
-    monkeypatch.delenv("HF_TOKEN", raising=False)
-    with serving_hub() as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        yield hub
 
 
 @pytest.fixture(autouse=True)

@@ -34,18 +34,18 @@ def name(comparison: Comparison, variant: str) -> str:
 
 def bounded_ratio(interval: Interval | None) -> str:
     """A speed-up with its interval, such as "1.32× (1.28–1.36)"."""
-    if interval is None:
-        return NOTHING
-    if interval.low is None or interval.high is None:
-        return times(interval.estimate)
-    return f"{times(interval.estimate)} ({interval.low:.2f}–{interval.high:.2f})"
+    return _ratio(interval.estimate, interval.low, interval.high) if interval else NOTHING
 
 
 def decided_ratio(interval: Interval | None) -> str:
     """A speed-up with the bounds that its verdict rests on: those that hold for all levels at once."""
     if interval is None or interval.family_low is None or interval.family_high is None:
         return bounded_ratio(interval)
-    return f"{times(interval.estimate)} ({interval.family_low:.2f}–{interval.family_high:.2f})"
+    return _ratio(interval.estimate, interval.family_low, interval.family_high)
+
+
+def _ratio(estimate: float, low: float | None, high: float | None) -> str:
+    return times(estimate) if low is None or high is None else f"{times(estimate)} ({low:.2f}–{high:.2f})"
 
 
 def verdicts(comparison: Comparison) -> Table:
