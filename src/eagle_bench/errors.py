@@ -14,6 +14,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 
+def because(what: str, reason: object) -> str:
+    """One sentence of what failed and the words of who knows why, which may end in a full stop of their own."""
+    words = str(reason).strip().rstrip(".")
+    return f"{what}: {words}." if words else f"{what}."
+
+
 class EagleBenchError(Exception):
     """Base of every error this package raises on purpose.
 

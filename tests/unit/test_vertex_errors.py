@@ -9,6 +9,7 @@ from eagle_bench import cli
 from eagle_bench.adapters.running_jobs import reason
 from eagle_bench.adapters.vertex_errors import service_error
 from eagle_bench.commands import shown
+from eagle_bench.errors import because
 
 POOL = "HTTPSConnectionPool(host='us-central1-aiplatform.googleapis.com', port=443)"
 ADDED = (
@@ -81,3 +82,11 @@ def test_a_jobs_error_is_shown_without_what_stands_above_it_and_whole_with_debug
         with pytest.raises(SystemExit):
             cli.main(arguments)
     assert seen == [None, ADDED]
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("it is down", "No: it is down."), ("It is down. ", "No: It is down."), ("", "No."), (OSError(), "No.")],
+)
+def test_a_reason_ends_its_sentence_once(reason, said):
+    assert because("No", reason) == said

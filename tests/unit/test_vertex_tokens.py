@@ -9,6 +9,7 @@ import pytest
 from google.auth.exceptions import RefreshError
 
 from eagle_bench.adapters.vertex_traffic import TokenSupplier, tokens_for
+from eagle_bench.adapters.vllm_client.tokens import RenewingSupplier
 from eagle_bench.errors import ServiceError
 from eagle_bench.variants import VariantSpec
 
@@ -117,6 +118,8 @@ def test_threads_that_have_no_token_wait_for_the_one_that_gets_it(clock):
 
 def test_a_refused_token_is_not_given_again(clock):
     tokens = TokenSupplier(Source(clock), clock=clock)
+    assert isinstance(tokens, RenewingSupplier)  # the client tells only such a one
+    assert not isinstance(lambda: "a key that stays as it is", RenewingSupplier)
     tokens.refused(tokens())
     assert tokens() == "token-2"
     tokens.refused("token-1")  # a late answer about an old one

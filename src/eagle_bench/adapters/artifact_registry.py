@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle_bench.adapters.vertex_address import credentials
-from eagle_bench.errors import EagleBenchError, InputError, ServiceError
+from eagle_bench.errors import EagleBenchError, InputError, ServiceError, because
 
 TIMEOUT_S = 60.0
 REPOSITORY = re.compile(r"https://(?P<location>[a-z0-9-]+)-kfp\.pkg\.dev/(?P<project>[^/\s]+)/(?P<name>[a-z0-9-]+)/?")
@@ -174,23 +174,22 @@ def _told(there: Repository, doing: str, *, role: str, what: str = "repository")
         if isinstance(code, int):
             raise _refused(code, _words(error.read().decode(errors="replace")), there, doing, role, what) from error  # type: ignore[attr-defined]
         raise ServiceError(
-            f"Artifact Registry can't be reached to {doing}: {str(error).rstrip('.')}.",
+            because(f"Artifact Registry can't be reached to {doing}", error),
             kind="unavailable",
             hint=f"Check the network, and that {there.location} is a region.",
         ) from error
 
 
 def _refused(code: int, words: str, there: Repository, doing: str, role: str, what: str) -> ServiceError:
-    said = f": {words}" if words else ""
     if code == 401:
         return ServiceError(
-            f"Artifact Registry takes no credentials to {doing}{said}.",
+            because(f"Artifact Registry takes no credentials to {doing}", words),
             kind="authentication",
             hint="Sign in: gcloud auth application-default login.",
         )
     if code == 403:
         return ServiceError(
-            f"Artifact Registry does not let this account {doing}{said}.",
+            because(f"Artifact Registry does not let this account {doing}", words),
             kind="permission",
             hint=f"Grant it {role} on {there.name}, or check that it exists in {there.location}: `{there.command}`.",
         )
@@ -202,8 +201,8 @@ def _refused(code: int, words: str, there: Repository, doing: str, role: str, wh
             if repository_missing
             else f"Check its name and tag in {there}."
         )
-        return ServiceError(f"Artifact Registry can't {doing}: {missing}{said}.", kind="not-found", hint=hint)
-    return ServiceError(f"Artifact Registry refused to {doing} ({code}){said}.")
+        return ServiceError(because(f"Artifact Registry can't {doing}: {missing}", words), kind="not-found", hint=hint)
+    return ServiceError(because(f"Artifact Registry refused to {doing} ({code})", words))
 
 
 def _words(body: str) -> str:
@@ -213,9 +212,9 @@ def _words(body: str) -> str:
     try:
         data = json.loads(body)
     except ValueError:
-        return " ".join(re.sub(r"<[^>]+>", " ", body).split())[:300].rstrip(".")
+        return " ".join(re.sub(r"<[^>]+>", " ", body).split())[:300]
     errors = data.get("errors") if isinstance(data, dict) else None
     if isinstance(errors, list) and errors:
-        return str(errors[0].get("message", ""))[:300].rstrip(".")
+        return str(errors[0].get("message", ""))[:300]
     error = data.get("error") if isinstance(data, dict) else None
-    return str(error.get("message", "") if isinstance(error, dict) else data)[:300].rstrip(".")
+    return str(error.get("message", "") if isinstance(error, dict) else data)[:300]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.errors import InputError, ServiceError, because
 
 if TYPE_CHECKING:
     import httpx
@@ -53,7 +53,7 @@ def check_file(address: str) -> None:
             _refuse(response, address)
     except (httpx.HTTPError, _Interrupted) as error:
         raise ServiceError(
-            f"{address} can't be reached: {str(error).rstrip('.')}.",
+            because(f"{address} can't be reached", error),
             kind="unavailable",
             hint="Check the network and the address.",
         ) from error

@@ -7,7 +7,7 @@ from typing import Any
 
 from eagle_bench.adapters.vertex_address import credentials, google_api
 from eagle_bench.adapters.vertex_errors import kind_of, told
-from eagle_bench.errors import ServiceError
+from eagle_bench.errors import ServiceError, because
 
 TIMEOUT_S = 30.0
 
@@ -48,6 +48,6 @@ def call(
         str(error.get("message") or answer.reason or "no reason was given") if isinstance(error, dict) else str(error)
     )
     raise ServiceError(
-        f"{service}.googleapis.com refused to {doing} ({answer.status_code}): {words.rstrip('.')}.",
+        because(f"{service}.googleapis.com refused to {doing} ({answer.status_code})", words),
         kind=kind_of(answer.status_code, words),
     )

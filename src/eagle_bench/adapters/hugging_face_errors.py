@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.errors import InputError, ServiceError, because
 
 Kind = Literal["model", "dataset"]
 HOME = "https://huggingface.co"
@@ -85,9 +85,9 @@ def _is_network(error: BaseException) -> bool:
 
 
 def _unreachable(what: str, error: BaseException) -> ServiceError:
-    said = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
+    said = (str(error) or type(error).__name__).strip().splitlines()[0]
     return ServiceError(
-        f"Hugging Face ({endpoint() or HOME}) can't be reached for {what}: {said}.",
+        because(f"Hugging Face ({endpoint() or HOME}) can't be reached for {what}", said),
         kind="unavailable",
         hint="Check the network and HF_ENDPOINT; or give the files as a gs:// folder or a local one.",
     )

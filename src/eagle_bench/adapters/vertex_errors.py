@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from eagle_bench.errors import ServiceError
+from eagle_bench.errors import ServiceError, because
 
 HINTS = {
     "authentication": "Sign in (`gcloud auth application-default login`), or set GOOGLE_APPLICATION_CREDENTIALS to "
@@ -76,10 +76,10 @@ def service_error(doing: str, error: Exception) -> ServiceError:
     code: int | None = getattr(error, "code", None)
     message = str(getattr(error, "message", None) or error)
     if isinstance(error, google.auth.exceptions.DefaultCredentialsError):
-        said = str(error.args[0] if error.args else "").rstrip(".")
-        why = "" if "default credentials were not found" in said else f": {said}"
+        said = str(error.args[0] if error.args else "")
+        why = "" if "default credentials were not found" in said else said
         return ServiceError(
-            f"No Google credentials were found on this machine{why}.",
+            because("No Google credentials were found on this machine", why),
             kind="authentication",
             hint=HINTS["authentication"],
         )
@@ -93,7 +93,7 @@ def service_error(doing: str, error: Exception) -> ServiceError:
         return _unreachable(doing, message)
     else:
         kind = kind_of(int(code) if code else None, message)
-    return ServiceError(f"Vertex AI refused to {doing}: {message.rstrip('.')}.", kind=kind, hint=_hint(kind, message))
+    return ServiceError(because(f"Vertex AI refused to {doing}", message), kind=kind, hint=_hint(kind, message))
 
 
 def _unreachable(doing: str, message: str) -> ServiceError:
@@ -101,7 +101,7 @@ def _unreachable(doing: str, message: str) -> ServiceError:
     if pool := POOL.search(message):
         where, message = f" ({pool[1]}:{pool[2]})", _lost(message)
     return ServiceError(
-        f"Vertex AI{where} can't be reached to {doing}: {message.rstrip('.')}.",
+        because(f"Vertex AI{where} can't be reached to {doing}", message),
         kind="unavailable",
         hint="Check the network, and the region's name.",
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.adapters.vertex_errors import HINTS, kind_of, told
-from eagle_bench.errors import ServiceError
+from eagle_bench.errors import ServiceError, because
 
 PATIENCE_S = 300.0
 CALL_TIMEOUT_S = 60.0
@@ -67,7 +67,7 @@ def wait(
 def failed(doing: str, code: int, message: str) -> ServiceError:
     """The error of an operation, from its google.rpc code and message."""
     kind = kind_of(HTTP_STATUS.get(code), message)
-    return ServiceError(f"Vertex AI could not {doing}: {message.rstrip('.')}.", kind=kind, hint=HINTS.get(kind))
+    return ServiceError(because(f"Vertex AI could not {doing}", message), kind=kind, hint=HINTS.get(kind))
 
 
 def cancel(client: Any, name: str) -> None:

@@ -11,7 +11,7 @@ from eagle_bench.analysis import compare as compare_cells
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.config import Criteria
 from eagle_bench.differences import by_variant
-from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.errors import InputError, NoUsableResult, because
 from eagle_bench.progress import say
 from eagle_bench.report import html, markdown
 from eagle_bench.report.scalars import scalars
@@ -145,6 +145,6 @@ def require_usable(answer: Comparison) -> None:
         return
     reasons = [reason for level in answer.comparisons for reason in level.reasons]
     raise NoUsableResult(
-        f"the run ended without a usable result: {(reasons[0] if reasons else 'nothing was measured').rstrip('.')}.",
+        because("the run ended without a usable result", reasons[0] if reasons else "nothing was measured"),
         hint="The report shows what failed and why.",
     )

@@ -11,7 +11,7 @@ import httpx
 
 from eagle_bench.adapters import vertex
 from eagle_bench.adapters.vllm_client.target import Target
-from eagle_bench.errors import ServiceError
+from eagle_bench.errors import ServiceError, because
 from eagle_bench.progress import say
 from eagle_bench.results import CellFailure
 from eagle_bench.tasks.budget import budget_of
@@ -102,9 +102,7 @@ def _ask(target: Target) -> str:
     except httpx.TimeoutException:
         raise ServiceError(f"{target.base_url}: no answer within {TIMEOUT_S:.0f} s.", kind="timeout") from None
     except httpx.HTTPError as error:
-        raise ServiceError(
-            f"{target.base_url}: can't be reached: {str(error).rstrip('.')}.", kind="unavailable"
-        ) from None
+        raise ServiceError(because(f"{target.base_url}: can't be reached", error), kind="unavailable") from None
     if response.status_code != httpx.codes.OK:
         busy = response.status_code in {429, 502, 503}
         raise ServiceError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from eagle_bench.errors import EagleBenchError
 
@@ -17,10 +18,19 @@ class TokenUnavailable(Exception):
     """No bearer token could be had; the text says why, and never holds one."""
 
 
+@runtime_checkable
+class RenewingSupplier(Protocol):
+    """A supplier that keeps its token, and gets a new one when it hears that a server answered 401 to it."""
+
+    def __call__(self) -> str: ...
+
+    def refused(self, token: str) -> None: ...
+
+
 class TokenKeeper:
     """Asks for a token for each request, off the event loop; requests of one burst share one answer.
 
-    A supplier that has a method `refused` is told of a token that a server answered 401 to.
+    Only a `RenewingSupplier` is told of a token that was refused: of any other nothing new would come.
     """
 
     def __init__(self, supplier: Callable[[], str] | None) -> None:
@@ -29,7 +39,7 @@ class TokenKeeper:
         self._asked_s = 0.0
         self._trouble: tuple[float, str] | None = None
         self._lock = asyncio.Lock()
-        self._tell: Callable[[str], None] | None = getattr(supplier, "refused", None)
+        self._renewing = supplier if isinstance(supplier, RenewingSupplier) else None
         self._refused: str | None = None
         self._renewed_s: float | None = None
 
@@ -73,7 +83,7 @@ class TokenKeeper:
         The request that carried it stays a failure; it is not sent again.
         """
         now = time.monotonic()
-        if self._tell is None or token == self._refused:
+        if self._renewing is None or token == self._refused:
             return
         if self._renewed_s is not None and now - self._renewed_s < _RENEWAL_PAUSE_S:
             return
@@ -81,8 +91,8 @@ class TokenKeeper:
 
     async def _ask(self, supplier: Callable[[], str]) -> str:
         def ask() -> str:
-            if self._tell is not None and self._refused is not None:
-                self._tell(self._refused)
+            if self._renewing is not None and self._refused is not None:
+                self._renewing.refused(self._refused)
             return supplier()
 
         try:
