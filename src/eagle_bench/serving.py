@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field, field_validator
 
 from eagle_bench.fields import Contradiction, Count, Flag, Port, Section, Word
+from eagle_bench.machines import Gpus, mismatch, unknown_accelerator
 from eagle_bench.secrecy import Args, Env
 
 FLAG = re.compile(r"^(--[A-Za-z0-9][\w.-]*)")
@@ -18,6 +19,10 @@ class Accelerator(Section):
 
     type: str = Field(min_length=1, description="Vertex AI's name of the accelerator", examples=["NVIDIA_H100_80GB"])
     count: Count = Field(1, description="how many of them one machine has", examples=[8])
+
+    def contradictions(self) -> Iterator[Contradiction]:
+        if unknown := unknown_accelerator(self.type):
+            yield Contradiction(("type",), unknown)
 
 
 class Probe(Section):
@@ -107,6 +112,9 @@ class Serving(Section):
             yield Contradiction(
                 ("spot", "reservation"), "has both `spot` and `reservation`: machines are one or the other."
             )
+        asked = self.accelerator
+        if asked and (wrong := mismatch(self.machine_type, Gpus(asked.type, asked.count))):
+            yield Contradiction(("machine_type", "accelerator.type", "accelerator.count"), wrong)
 
     @field_validator("args")
     @classmethod

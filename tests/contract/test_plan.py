@@ -76,7 +76,7 @@ def of_status(found: dict[str, Check], status: str) -> set[str]:
 def test_all_is_well(start, secret, hub, tmp_path, capsys):
     start(secrets=secret, quotas={H100S: Quota(limit=24, used=8)})
     found = checked(config())
-    assert of_status(found, "ok") == set(found) - {"serving-image", "component-images"}, found
+    assert of_status(found, "ok") == set(found) - {"machine", "serving-image", "component-images"}, found
     assert of_status(found, "refused") == set()
     assert "speculation (speculative-algo)" in found["variants"].text
     assert "700 prompts can be used before the length limits, 106 are needed" in found["data"].text
@@ -121,7 +121,7 @@ def test_each_refusal_names_what_is_missing_and_what_to_do(start, secret, hub, t
     )
     found = checked(given)
     assert of_status(found, "ok") == {"credentials", "secrets", "template"}
-    open_here = {"serving-image", "component-images"}
+    open_here = {"machine", "serving-image", "component-images"}
     assert of_status(found, "refused") == set(found) - {"credentials", "secrets", "template"} - open_here, found
     expected = {
         "variants": ("dtype (not set and half)", "allow_difference: [dtype]"),
@@ -177,12 +177,16 @@ def test_what_only_others_may_ask_is_left_open(start, secret, hub):
         denied=(Denied(permission="iam.serviceAccounts.getAccessToken"),),
     )
     variants = [{"id": "baseline"}, {"id": "eagle3", "args": ["--speculative-algo=EAGLE3"]}]
-    serving = {"accelerator": {"type": "TPU_V4_POD", "count": 4}}
+    serving = {"machine_type": "ct4p-hightpu-4t", "accelerator": {"type": "TPU_V4_POD", "count": 4}}
     found = checked(config(model="meta/llama@1", serving=serving, variants=variants))
     assert found["job"].status == "not checked" and "serviceAccountTokenCreator" in (found["job"].hint or "")
     assert found["quota"].status == "not checked" and "TPU_V4_POD" in found["quota"].text
     assert found["model"].status == "refused" and "is not found" in found["model"].text
-    reserved = {"reservation": "projects/p/zones/z/reservations/r", "accelerator": {"type": "NVIDIA_L4"}}
+    reserved = {
+        "reservation": "projects/p/zones/z/reservations/r",
+        "machine_type": "g2-standard-12",
+        "accelerator": {"type": "NVIDIA_L4"},
+    }
     found = checked(config(serving=reserved, service_account=None, pipeline_root=None))
     assert found["quota"].status == "not checked" and "the reservation" in found["quota"].text
     assert found["service-account"].status == found["job"].status == "not checked"

@@ -43,6 +43,14 @@ def test_two_servers_that_run(tmp_path):
     assert f"eagle-bench run {tmp_path / 'bench.yaml'}" in said
 
 
+def test_a_url_without_a_path_gets_the_usual_one_and_that_is_said(tmp_path):
+    urls = ["--url", "plain=http://10.0.0.7:8000/", "--url", "eagle3=https://gateway/openai"]
+    config, said = written(tmp_path / "bench.yaml", *urls)
+    assert [variant.url for variant in config.variants] == ["http://10.0.0.7:8000/v1", "https://gateway/openai"]
+    assert "http://10.0.0.7:8000/v1 is written" in said
+    assert "gateway" not in said
+
+
 def test_two_endpoints_that_run(tmp_path):
     name = "projects/p/locations/us-central1/endpoints/"
     rest = ["--project", "p", "--bucket", "gs://b/x", "--tokenizer", "a/b", "--concurrency", "1,8"]
@@ -55,8 +63,8 @@ def test_two_endpoints_that_run(tmp_path):
     ("engine", "flag"), [("sglang", "--speculative-algo=EAGLE3"), ("vllm", "--speculative-config=")]
 )
 def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
-    config, said = written(tmp_path / "b.yaml", *DEPLOY, "--engine", engine, "--accelerator", "NVIDIA_L4=2")
-    assert config.serving.accelerator.count == 2
+    config, said = written(tmp_path / "b.yaml", *DEPLOY, "--engine", engine, "--machine-type", "g2-standard-24")
+    assert (config.serving.accelerator.type, config.serving.accelerator.count) == ("NVIDIA_L4", 2)
     assert config.variants[1].args[0].startswith(flag)
     assert "in the place of DRAFT-MODEL" in said
     assert "in the place of MODEL-FOLDER" in said
@@ -68,6 +76,8 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
         ([], "Give --project"),
         (DEPLOY[2:], "Give --project"),
         ([*DEPLOY, "--accelerator", "L4"], "TYPE=COUNT"),
+        ([*DEPLOY, "--accelerator", "NVIDIA_H1000=8"], "Did you mean `NVIDIA_H100_80GB`?"),
+        ([*DEPLOY, "--accelerator", "NVIDIA_L4=2"], "2 NVIDIA_L4 are in: g2-standard-24"),
         ([*DEPLOY, "--concurrency", "one"], "numbers with commas"),
         (["--url", "http://x"], "ID=VALUE"),
         (["--url", "a=http://x", "--url", "a=http://y"], "the id 'a'"),

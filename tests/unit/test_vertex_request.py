@@ -128,11 +128,6 @@ def test_the_endpoint_may_be_shared_and_all_routes_open():
     assert made.model_config.container_spec.invoke_route_prefix == "/*"
 
 
-def test_an_accelerator_that_vertex_does_not_know_is_named():
-    with pytest.raises(InputError, match=r"'H100', which Vertex AI does not know.*NVIDIA_H100_80GB"):
-        request(serving=Serving(accelerator=Accelerator(type="H100")))
-
-
 def test_a_probe_needs_something_to_do():
     with pytest.raises(InputError, match="neither `path` nor `command`"):
         request(serving=Serving(image="i", health_probe=Probe()))

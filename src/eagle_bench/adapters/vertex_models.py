@@ -59,7 +59,7 @@ def _serving(spec: Any, resources: Any, *, dedicated: bool) -> Serving:
     machine = resources.machine_spec
     accelerator = None
     if machine.accelerator_count:
-        accelerator = Accelerator(type=machine.accelerator_type.name, count=machine.accelerator_count)
+        accelerator = Accelerator.model_construct(type=machine.accelerator_type.name, count=machine.accelerator_count)
     affinity = machine.reservation_affinity
     return Serving.model_construct(
         image=spec.image_uri or None,

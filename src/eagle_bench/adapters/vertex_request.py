@@ -7,7 +7,6 @@ from typing import Any
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.adapters.vertex_names import endpoint_id
 from eagle_bench.errors import InputError
-from eagle_bench.nearest import did_you_mean
 from eagle_bench.serving import Probe, Serving
 from eagle_bench.variants import VariantSpec
 
@@ -100,14 +99,7 @@ def _machine(serving: Serving) -> Any:
 
     machine: dict[str, Any] = {"machine_type": serving.machine_type}
     if serving.accelerator:
-        known = aiplatform_v1.AcceleratorType.__members__
-        if serving.accelerator.type not in known:
-            raise InputError(
-                f"`serving.accelerator.type` is {serving.accelerator.type!r}, which Vertex AI does not know."
-                f"{did_you_mean(serving.accelerator.type, known)} "
-                f"It knows: {', '.join(sorted(set(known) - {'ACCELERATOR_TYPE_UNSPECIFIED'}))}."
-            )
-        machine["accelerator_type"] = known[serving.accelerator.type]
+        machine["accelerator_type"] = aiplatform_v1.AcceleratorType[serving.accelerator.type]
         machine["accelerator_count"] = serving.accelerator.count
     if serving.reservation:
         machine["reservation_affinity"] = aiplatform_v1.ReservationAffinity(

@@ -11,8 +11,10 @@ from typing import Any
 import click
 
 from eagle_bench.errors import InputError
+from eagle_bench.machines import MACHINES
 
 DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
+USUAL_MACHINE = "a3-highgpu-8g"
 PLACES = {WEIGHTS: "the gs:// folder of the model's weights", DRAFT: "the draft model"}
 # Where the two engines' servers answer, and how they are told to speculate.
 ROUTES: dict[str, dict[str, Any]] = {
@@ -90,7 +92,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
-    running = [{"id": name, "url": url} for name, url in urls]
+    running = [{"id": name, "url": _with_path(url)} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
     answers = _Answers(given, _needed(given, running=bool(running), local=not endpoints))
     values = _running(answers, running, local=not endpoints) if running else _deployed(answers)
@@ -111,6 +113,15 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
             click.echo(f"Put {what} in the place of {place}.")
     go = "run" if urls and not endpoints else "submit"
     click.echo(f"Next: eagle-bench plan {output}, then eagle-bench {go} {output}")
+
+
+def _with_path(url: str) -> str:
+    """A URL that ends behind the host gets the path that servers of OpenAI's API have, and that is said."""
+    base = url.rstrip("/")
+    if not re.fullmatch(r"https?://[^/?#]+", base):
+        return url
+    click.echo(f"{url} ends behind the host: {base}/v1 is written, where such servers have their API.")
+    return f"{base}/v1"
 
 
 class _Answers:
@@ -174,8 +185,9 @@ def _deployed(answers: _Answers) -> dict[str, Any]:
     values["tokenizer"] = answers.get("tokenizer", "Its tokenizer: a Hugging Face id, gs:// or local folder", hub_id)
     image = answers.get("image", "Serving container, which gets the speculative arguments")
     engine = answers.get("engine", "What it runs: sglang or vllm", "vllm" if "vllm" in image else "sglang")
-    machine = answers.get("machine_type", "Machine", "a3-highgpu-8g")
-    accelerator = answers.get("accelerator", "Its GPUs", "NVIDIA_H100_80GB=8")
+    machine = answers.get("machine_type", "Machine", USUAL_MACHINE)
+    gpus = MACHINES.get(machine, MACHINES[USUAL_MACHINE])
+    accelerator = answers.get("accelerator", "Its GPUs", f"{gpus.type}={gpus.count}")
     kind, _, count = accelerator.partition("=")
     weights = answers.get("weights", "Its weights: a gs:// folder or a Hugging Face id", hub_id or WEIGHTS)
     values["serving"] = {
