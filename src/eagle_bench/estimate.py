@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from eagle_bench.config import Config, Workload
 from eagle_bench.results import Record
+from eagle_bench.units import NARROW_SPACE
 from eagle_bench.workload.needs import needs
 
 FEWEST_ROUNDS = 3  # an early stop never comes before the third round
@@ -32,6 +33,11 @@ class Range(Record):
 
     def __mul__(self, factor: float) -> Range:
         return Range(low=self.low * factor, high=self.high * factor)
+
+    def shown(self, unit: str) -> str:
+        """As people write it, to two digits: "0.7 to 7.6 h"."""
+        low, high = (f"{float(f'{end:.2g}'):,.10g}".replace(",", NARROW_SPACE) for end in (self.low, self.high))
+        return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
 class Assumptions(Record):
@@ -56,6 +62,10 @@ class Assumptions(Record):
             return Range(low=longest / 4, high=longest)
         found = self.tokens_per_answer
         return Range(low=min(found.low, longest), high=min(found.high, longest))
+
+
+ON_THIS_MACHINE = {"task_start_min": Range(low=0.02, high=0.2), "staging_min": Range(low=0.02, high=1)}
+"""What differs in `run`: a task is a process here, and the data set is on this machine or comes to it."""
 
 
 class Estimate(Record):

@@ -10,14 +10,17 @@ from eagle_bench.adapters.vertex_models import served_at
 from eagle_bench.cloud_checks import NOT_THERE, answered, cloud_checks
 from eagle_bench.config import Config
 from eagle_bench.differences import Difference, differences, how_to_allow, speculation
-from eagle_bench.errors import ServiceError
+from eagle_bench.errors import ServiceError, because
 from eagle_bench.estimate import prompts_needed
 from eagle_bench.planned_images import image_checks
+from eagle_bench.quick_checks import machine_checks, server_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
+from eagle_bench.units import conjunction
 from eagle_bench.variants import VariantSpec, resolve
 from eagle_bench.workload.slices import BUILTIN
 
+NO_CLOUD = "all variants run at URLs, and `run` needs no account. For `submit`, give `plan` its `--image`, too."
 HUB_SAYS_NO = NOT_THERE | {"gated-model", "authentication", "permission"}
 
 
@@ -28,19 +31,32 @@ def checks(config: Config, *, template: str | None = None, images: Sequence[str]
         template: as `submit --template` takes it; what this package compiles when absent.
         images: as `submit --image` takes them.
     """
+    here = runs_here(config, template=template, images=images)
     yield answered("variants", lambda: _variants(config))
+    yield from machine_checks(config)
+    yield from server_checks(config, reached_from_here=here)
     token, why_not = _hub_token(config)
-    yield answered("data", lambda: _data(config, token), _refusing(config.workload.dataset))
-    tokenizer = answered("tokenizer", lambda: _tokenizer(config, token), _refusing(config.tokenizer or ""))
+    local = here or on_this_machine()
+    yield answered("data", lambda: _data(config, token, local), _refusing(config.workload.dataset))
+    tokenizer = answered("tokenizer", lambda: _tokenizer(config, token, local), _refusing(config.tokenizer or ""))
     yield _unless_without(why_not, tokenizer)
     if config.model and "@" not in config.model and _deploys(config):
         yield _unless_without(why_not, answered("model", lambda: _hub_model(config, token), HUB_SAYS_NO))
+    if here:
+        yield Check(name="google-cloud", status="not needed", text=NO_CLOUD, hint=None)
+        return
     yield from cloud_checks(config)
     yield from image_checks(config, template=template, images=images)
 
 
+def runs_here(config: Config, *, template: str | None, images: Sequence[str]) -> bool:
+    """Whether `run` is meant: what it measures runs already, at URLs, and nothing is named that `submit` needs."""
+    return all(variant.url for variant in config.variants) and template is None and not images
+
+
 def _variants(config: Config) -> Check | str:
     baseline, *others = resolve(config)
+    at_urls = [spec.id for spec in (baseline, *others) if spec.url]
     found: list[tuple[VariantSpec, tuple[Difference, ...]]] = []
     unseen: list[str] = []
     first = _seen(baseline, unseen)
@@ -54,23 +70,24 @@ def _variants(config: Config) -> Check | str:
         text = f"{'. '.join(words)}: any gain of that would be taken for speculation's."
         keys = dict.fromkeys(one.key for _, some in refused for one in some)
         return Check(name="variants", status="refused", text=text, hint=how_to_allow(keys))
-    said = ". ".join(_speculation_of(spec, some, first, config) for spec, some in found)
+    said = " ".join(f"{_speculation_of(spec, some, first, config)}." for spec, some in found)
+    if at_urls:
+        serve = "serves at its URL" if len(at_urls) == 1 else "serve at their URLs"
+        unseen.append(f"what {conjunction(at_urls)} {serve} can't be seen.")
     if unseen:
-        return Check(name="variants", status="not checked", text=". ".join(filter(None, [*unseen, said])) + ".")
-    return f"{said}."
+        return Check(name="variants", status="not checked", text=" ".join(filter(None, [*unseen, said])))
+    return said
 
 
 def _seen(spec: VariantSpec, unseen: list[str]) -> VariantSpec:
     """A variant with the settings behind it, those of an existing endpoint too; `unseen` gets why there are none."""
-    if spec.url:
-        unseen.append(f"what {spec.id} serves at its URL can't be seen")
-    elif spec.endpoint:
+    if spec.endpoint:
         try:
             return served_at(spec.endpoint, spec.id)
         except ServiceError as error:
             if error.kind in NOT_THERE:
                 raise
-            unseen.append(f"what {spec.id} serves can't be seen: {error.message.rstrip('.')}")
+            unseen.append(because(f"what {spec.id} serves can't be seen", error.message))
     return spec
 
 
@@ -120,9 +137,9 @@ def _refusing(source: str) -> frozenset[str]:
     return NOT_THERE if source.startswith("gs://") else HUB_SAYS_NO
 
 
-def _data(config: Config, token: str | None) -> str:
+def _data(config: Config, token: str | None, local: bool) -> str:
     load = config.workload
-    if not on_this_machine() and load.dataset not in (BUILTIN, *sources.NAMED):
+    if not local and load.dataset not in (BUILTIN, *sources.NAMED):
         sources.refuse_local("workload.dataset", load.dataset)
     sources.check_dataset(load.dataset, token)
     found, needed = count_prompts(config), prompts_needed(config)
@@ -132,10 +149,10 @@ def _data(config: Config, token: str | None) -> str:
     return f"{load.dataset}: {found.kept:,} prompts can be used{limits}, {needed:,} are needed."
 
 
-def _tokenizer(config: Config, token: str | None) -> str:
+def _tokenizer(config: Config, token: str | None, local: bool) -> str:
     if config.tokenizer is None:
         return "none is set: the servers count the tokens."
-    if not on_this_machine():
+    if not local:
         sources.refuse_local("tokenizer", config.tokenizer)
     sources.check_tokenizer(config.tokenizer, token)
     return f"{config.tokenizer} can be read."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -12,14 +12,17 @@ from eagle_bench.estimate import Assumptions, Estimate, Range, estimate, prompts
 from eagle_bench.results import SCHEMA_VERSION, Record
 from eagle_bench.variants import VariantSpec, resolve
 
-Status = Literal["ok", "refused", "not checked"]
+Status = Literal["ok", "warning", "refused", "not checked", "not needed"]
 
 
 class Check(Record):
     """One thing that was looked at."""
 
     name: str = Field(description="what was looked at: a stable word")
-    status: Status = Field(description="`not checked`: it could not be asked, and the text says why")
+    status: Status = Field(
+        description="`warning`: it may go wrong; `not checked`: it could not be asked, and the text says why; "
+        "`not needed`: the run has no use for it"
+    )
     text: str = Field(description="what was found")
     hint: str | None = Field(None, description="what to do about it")
 
@@ -60,6 +63,7 @@ def run_plan(config: Config, assumed: Assumptions, checks: Sequence[Check]) -> R
         InputError: a level has fewer requests than rounds.
     """
     expected = estimate(config, assumed)
+    found = (*checks, *_budget(config, expected.run_h))
     return RunPlan(
         project=config.project,
         location=config.location,
@@ -68,8 +72,25 @@ def run_plan(config: Config, assumed: Assumptions, checks: Sequence[Check]) -> R
         prompts_needed=prompts_needed(config),
         estimate=expected,
         assumptions=assumed,
-        checks=tuple(checks),
-        may_run=all(check.status != "refused" for check in checks),
+        checks=found,
+        may_run=all(check.status != "refused" for check in found),
+    )
+
+
+def _budget(config: Config, expected: Range) -> Iterator[Check]:
+    """The estimate beside the config's `max_hours`, where it has one."""
+    budget, hours = config.max_hours, expected.shown("h")
+    if budget is None:
+        return
+    if expected.high < budget:
+        yield Check(name="max_hours", status="ok", text=f"{budget:g} h are above the estimate of {hours}.")
+        return
+    how = "ends" if expected.low >= budget else "may end"
+    yield Check(
+        name="max_hours",
+        status="warning",
+        text=f"the run is estimated to take {hours}, and `max_hours: {budget:g}` {how} it before.",
+        hint="The answer comes from what there is by then: allow more, or measure fewer levels or prompts.",
     )
 
 

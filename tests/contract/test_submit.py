@@ -128,8 +128,17 @@ def test_a_hub_out_of_reach_from_here_can_be_left_to_the_job(config, monkeypatch
     config.write_text(yaml.safe_dump({**CONFIG, "hf_token_secret": None, "tokenizer": "some/tokenizer"}))
     done = submit(config)
     assert done.returncode == 1
-    assert "can't be reached" in done.stderr
+    assert "can't be reached for" in done.stderr
     assert "--skip-checks" in done.stderr
+
+
+def test_servers_that_are_down_here_may_be_up_for_the_job(config, server):
+    config.write_text(yaml.safe_dump({**CONFIG, "hf_token_secret": None}))
+    done = submit(config)
+    assert done.returncode == 0, done.stderr
+    assert "warning: baseline: http://127.0.0.1:9/v1 can't be reached: " in done.stderr
+    assert "Where the run asks from, it may be otherwise." in done.stderr
+    assert submit(config, "--skip-checks").stderr.count("warning") == 0
 
 
 def test_what_can_be_done_next_is_said(config, server):

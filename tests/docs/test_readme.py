@@ -71,7 +71,7 @@ def test_plan_says_what_the_example_takes(monkeypatch, tmp_path):
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
     assert [one["accelerators"] for one in plan["endpoints"]] == ["8 × NVIDIA_H100_80GB"] * 2
-    assert {check["name"] for check in plan["checks"] if check["status"] == "ok"} == {"template", "variants"}
+    assert {check["name"] for check in plan["checks"] if check["status"] == "ok"} == {"machine", "template", "variants"}
 
 
 def test_two_servers_are_measured_and_compared(tmp_path):

@@ -21,6 +21,7 @@ IMPURE_FILES = {
     "gathering.py",
     "planning.py",
     "planned_images.py",
+    "quick_checks.py",
     "cloud_checks.py",
     "earlier_runs.py",
     "progress.py",

@@ -1,4 +1,4 @@
-"""`eagle-bench plan`: what a run will make, take and cost, and whether it may run. Nothing is made."""
+"""`eagle-bench plan`: what a run will make, take and cost, and what can be found against it. Nothing is made."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def command(
     answer_tokens: tuple[float, float] | None,
     as_json: bool,
 ) -> int:
-    """Show what a run of CONFIG will make, how long it takes and what it costs, and check whether it may run.
+    """Show what a run of CONFIG will make, how long it takes and what it costs, and check what can be checked.
 
-    Nothing is made. Exit status: 0 it may run, 2 something is refused.
+    Nothing is made. Exit status: 0 nothing is refused, 2 something is.
     """
     if template and images:
         raise click.UsageError("--image goes into a template that is compiled: leave out --template.")
@@ -73,7 +73,8 @@ def command(
     given = config_file.load(config)
     given = given.model_copy(update={"allow_difference": (*given.allow_difference, *allowed)})
     checks = tuple(planning.checks(given, template=template, images=images))
-    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens), checks)
+    here = planning.runs_here(given, template=template, images=images)
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=here), checks)
     if as_json:
         click.echo(plan.model_dump_json(indent=1))
     else:
@@ -81,11 +82,14 @@ def command(
     return 0 if plan.may_run else REFUSED
 
 
-def _assumptions(ms_per_token: tuple[float, float] | None, answer_tokens: tuple[float, float] | None) -> Assumptions:
-    from eagle_bench.estimate import Assumptions, Range
+def _assumptions(
+    ms_per_token: tuple[float, float] | None, answer_tokens: tuple[float, float] | None, *, here: bool
+) -> Assumptions:
+    from eagle_bench.estimate import ON_THIS_MACHINE, Assumptions, Range
 
-    found = {"ms_per_token": ms_per_token, "tokens_per_answer": answer_tokens}
-    return Assumptions(**{key: Range(low=pair[0], high=pair[1]) for key, pair in found.items() if pair})
+    given = {"ms_per_token": ms_per_token, "tokens_per_answer": answer_tokens}
+    found = {key: Range(low=pair[0], high=pair[1]) for key, pair in given.items() if pair}
+    return Assumptions(**found, **(ON_THIS_MACHINE if here else {}))
 
 
 def _print(plan: RunPlan) -> None:

@@ -68,6 +68,7 @@ def command(
     from eagle_bench import local_run
     from eagle_bench.adapters.pipeline_template import images_of
     from eagle_bench.local_engines import EXAMPLE, settings_for, with_local_tokenizer
+    from eagle_bench.quick_checks import heed, server_checks
     from eagle_bench.tasks.stage_data import preflight
 
     obey_signals()
@@ -75,6 +76,8 @@ def command(
     if addresses and shutil.which("docker") is None:
         raise InputError("--image runs the components in containers, and there is no `docker` on this machine.")
     given = config_file.load(config or EXAMPLE, needs=("pipeline_root",))
+    if resume is None:  # what an earlier run has measured need not run any more
+        heed(server_checks(given, reached_from_here=not addresses), lambda text: click.echo(text, err=True))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

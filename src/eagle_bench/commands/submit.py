@@ -53,7 +53,7 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
     "--schedule", "cron", metavar="CRON", help="Run again and again: '0 3 * * 1', 'TZ=Europe/Berlin 0 3 * * 1'."
 )
 @click.option("--wait", is_flag=True, help="Wait for the end, showing the tasks' states as they change.")
-@click.option("--skip-checks", is_flag=True, help="Don't look first whether data, tokenizer and images can be had.")
+@click.option("--skip-checks", is_flag=True, help="Don't look first for servers, data, tokenizer and images.")
 @click.option("--dry-run", is_flag=True, help="Print the request and send nothing.")
 @json_output.option
 def command(
@@ -131,14 +131,19 @@ def command(
 
 
 def _preflight(given: Config) -> None:
-    """Look for data and tokenizer before anything is made.
+    """Look for servers, data and tokenizer before anything is made; what may be otherwise for the job is only said.
 
     Raises:
         InputError, ServiceError: they can't be had, or can't be reached from here, which says nothing of the job.
     """
     from eagle_bench.adapters.vertex_address import on_this_machine
+    from eagle_bench.quick_checks import heed, machine_checks, server_checks
     from eagle_bench.tasks.stage_data import preflight
 
+    heed(
+        (*machine_checks(given), *server_checks(given, reached_from_here=False)),
+        lambda text: click.echo(text, err=True),
+    )
     try:
         preflight(given, on_this_machine=on_this_machine())
     except ServiceError as error:

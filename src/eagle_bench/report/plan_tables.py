@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eagle_bench.estimate import Range
 from eagle_bench.report.tables import Table
-from eagle_bench.run_plan import PlannedEndpoint, RunPlan
-from eagle_bench.units import NARROW_SPACE, count, dollars, levels
+from eagle_bench.run_plan import Check, PlannedEndpoint, RunPlan, Status
+from eagle_bench.units import NARROW_SPACE, conjunction, count, dollars, levels
 
 UNKNOWN = "not known"
 
 
 def endpoints(plan: RunPlan) -> Table:
-    """What serves each variant, for how long, at what price."""
-    heads = ("Variant", "Serves", "Price", "Hours", "Cost")
-    return Table("Endpoints", heads, tuple(_row(one) for one in plan.endpoints), frozenset({2, 3, 4}))
+    """What serves each variant, for how long, at what price. The model, whose name is long, is named once, above."""
+    heads = ("Variant", "Where", "Price", "Hours", "Cost")
+    models = [one.what for one in plan.endpoints if one.kind == "deployed"]
+    caption = (
+        f"Endpoints, deployed with {models[0]}" if models else "Endpoints, which run already and are never touched"
+    )
+    table = Table(caption, heads, tuple(_row(one) for one in plan.endpoints), frozenset({2, 3, 4}))
+    return table if models else table.only("Variant", "Where", "Hours")
 
 
 def totals(plan: RunPlan) -> Iterator[str]:
     """The whole run."""
     found = plan.estimate
+    cost = f", {money(found.run_cost)}" if _deploys(plan) else ""
     yield (
-        f"The run: {between(found.run_h, 'h')}, {money(found.run_cost)}; {count(found.requests, 'request')} an endpoint "
+        f"The run: {found.run_h.shown('h')}{cost}; {count(found.requests, 'request')} an endpoint "
         f"at concurrency {levels(plan.levels)}, {count(plan.prompts_needed, 'prompt')}, none used twice."
     )
-    if found.run_cost is None and any(one.kind == "deployed" for one in plan.endpoints):
+    if found.run_cost is None and _deploys(plan):
         yield "Set `price_per_hour` (of one endpoint) for the cost: prices differ by region and contract."
 
 
@@ -33,19 +39,44 @@ def assumptions(plan: RunPlan) -> Iterator[str]:
     """What the hours rest on. None of it was measured."""
     taken = plan.assumptions
     answer = taken.tokens_per_answer
-    tokens = f"{between(answer, 'tokens')} an answer" if answer else "a quarter of `max_output_tokens` to all of them"
-    yield (
-        f"Assumed, not measured: {between(taken.ms_per_token, 'ms')} a token, {between(taken.first_token_ms, 'ms')} to "
-        f"the first one, {tokens}; {between(taken.deploy_min, 'min')} to deploy, {between(taken.teardown_min, 'min')} "
-        f"to give back, {between(taken.task_start_min, 'min')} to start each task. "
-        "`--ms-per-token` and `--answer-tokens` narrow it."
-    )
+    tokens = f"{answer.shown('tokens')} an answer" if answer else "a quarter of `max_output_tokens` to all of them"
+    parts = [
+        f"{taken.ms_per_token.shown('ms')} a token, {taken.first_token_ms.shown('ms')} to the first one, {tokens}",
+        f"{taken.task_start_min.shown('min')} to start each task",
+    ]
+    if _deploys(plan):
+        deployed = f"{taken.deploy_min.shown('min')} to deploy, {taken.teardown_min.shown('min')} to give back"
+        parts.insert(1, deployed)
+    yield f"Assumed, not measured: {'; '.join(parts)}. `--ms-per-token` and `--answer-tokens` narrow it."
 
 
-def between(found: Range, unit: str) -> str:
-    """A range as people write it, to two digits: "0.7 to 7.6 h"."""
-    low, high = (f"{float(f'{end:.2g}'):,.10g}".replace(",", NARROW_SPACE) for end in (found.low, found.high))
-    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+def conclusion(checks: Sequence[Check]) -> str:
+    """What all checks together mean: what is against the run, and what was not looked at, for which reason."""
+    refused, warned = _names(checks, "refused"), _names(checks, "warning")
+    if refused:
+        said = f"It may not run: {conjunction(refused)} refused."
+    elif warned:
+        said = f"Nothing is refused; a warning stands at {conjunction(warned)}."
+    else:
+        said = "Nothing was found against it."
+    not_made: dict[str, list[str]] = {}
+    for check in checks:
+        if check.status == "not checked":
+            why = check.text.partition(". ")[0].rstrip(".")
+            not_made.setdefault(why, []).append(check.name)
+    if not not_made:
+        return said
+    left = "; ".join(f"{conjunction(names)} ({why})" for why, names in not_made.items())
+    number = count(len(_names(checks, "not checked")), "check was", "checks were")
+    return f"{said} {number} not made: {left}."
+
+
+def _names(checks: Sequence[Check], status: Status) -> list[str]:
+    return [check.name for check in checks if check.status == status]
+
+
+def _deploys(plan: RunPlan) -> bool:
+    return any(one.kind == "deployed" for one in plan.endpoints)
 
 
 def money(found: Range | None) -> str:
@@ -56,8 +87,12 @@ def money(found: Range | None) -> str:
 
 
 def _row(one: PlannedEndpoint) -> tuple[str, ...]:
-    if one.kind != "deployed":
-        return (one.variant, f"{one.what} (runs already, is never touched)", "", between(one.hours, "h"), "")
-    machine = ", ".join(filter(None, [one.machine, one.accelerators]))
-    price = UNKNOWN if one.price_per_hour is None else f"{dollars(one.price_per_hour)}/h"
-    return one.variant, f"{one.what} on {machine}", price, between(one.hours, "h"), money(one.cost)
+    if one.kind == "deployed":
+        where = ", ".join(filter(None, [one.machine, one.accelerators]))
+        price = UNKNOWN if one.price_per_hour is None else f"{dollars(one.price_per_hour)}/h"
+        return one.variant, where, price, one.hours.shown("h"), money(one.cost)
+    where = one.what
+    if one.kind == "endpoint":
+        _, project, _, location, _, name = one.what.split("/")
+        where = f"endpoint {name} in {project}, {location}"
+    return one.variant, where, "", one.hours.shown("h"), ""

@@ -12,12 +12,18 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain_line
 from eagle_bench.report import tables
 from eagle_bench.report.markdown import grouped
+from eagle_bench.report.plan_tables import conclusion
 from eagle_bench.run_plan import Check
-from eagle_bench.units import conjunction, count
 
 _WIDE = 125
 _STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow", "invalid": "magenta"}
-_CHECKED = {"ok": "green", "refused": "bold red", "not checked": "yellow"}
+_CHECKED = {
+    "ok": "green",
+    "warning": "bold yellow",
+    "refused": "bold red",
+    "not checked": "yellow",
+    "not needed": "dim",
+}
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -70,11 +76,7 @@ def print_checks(checks: Sequence[Check], console: Console) -> None:
         status = Text(check.status, style=_CHECKED[check.status])
         grid.add_row(status, Text(check.name, style="bold"), Text(plain_line(check.text + hint)))
     console.print(grid)
-    refused = [check.name for check in checks if check.status == "refused"]
-    opened = sum(check.status == "not checked" for check in checks)
-    also = f" {count(opened, 'thing')} could not be checked." if opened else ""
     console.print()
-    if refused:
-        console.print(Text(f"It may not run: {conjunction(refused)} refused.{also}", style="bold red"))
-    else:
-        console.print(Text(f"It may run.{also}", style="bold yellow" if opened else "bold green"))
+    found = {check.status for check in checks}
+    style = next((_CHECKED[status] for status in ("refused", "warning", "not checked") if status in found), "green")
+    console.print(Text(plain_line(conclusion(checks)), style=style))

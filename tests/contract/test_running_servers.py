@@ -1,0 +1,141 @@
+"""Servers at URLs before a run: what stands there is told by asking it, and one that is down ends the matter at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+import yaml
+
+from eagle_bench import cli, config_file, planning
+from eagle_bench.adapters import running_servers
+from eagle_bench.adapters.running_servers import look
+from eagle_bench.errors import InputError
+
+DOWN = "http://127.0.0.1:9/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers paths as the server's `answers` say, and 404 to others; None: never, while the test runs."""
+
+    def do_GET(self):
+        status = self.server.answers.get(self.path, 404)
+        self.server.asked.append((self.path, self.headers.get("Authorization")))
+        if status is None:
+            self.server.over.wait(60)
+            return
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def serve():
+    """Start a server with these answers; its URL comes back, without a path."""
+    running = []
+
+    def start(answers):
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.answers, server.asked, server.over = answers, [], threading.Event()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        running.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    start.running = running
+    yield start
+    for server in running:
+        server.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+def write(path, **urls):
+    variants = [{"id": name, "url": url} for name, url in urls.items()]
+    fields = {"project": "local-project", "location": "us-central1", "pipeline_root": "gs://local-bucket/x"}
+    workload = {"dataset": "builtin", "prompts_per_level": 50}
+    path.write_text(yaml.safe_dump({**fields, "variants": variants, "workload": workload, "concurrency": [1]}))
+    return path
+
+
+def plan(path, capsys, *arguments):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["plan", str(path), *arguments])
+    return ended.value.code, " ".join(capsys.readouterr().out.split())
+
+
+def test_whatever_a_server_answers_it_is_there(serve):
+    for status in (200, 401, 404, 500):
+        (seen,) = look([f"{serve({'/v1/models': status})}/v1/"])
+        assert seen.up, status
+    for status in (429, 503):
+        (seen,) = look([f"{serve({'/v1/models': status})}/v1"])
+        assert seen.up is None and str(status) in seen.text
+
+
+def test_an_api_below_the_root_is_found(serve):
+    root = serve({"/v1/models": 401})
+    (seen,) = look([root])
+    assert (seen.up, seen.meant) == (False, f"{root}/v1")
+    (seen,) = look([serve({"/models": 200})])  # a root that has it is one
+    assert seen.up
+    (seen,) = look([f"{root}/other"])  # a path that was written is not second-guessed
+    assert seen.up
+
+
+def test_silence_and_refusal_are_told_apart(serve, monkeypatch):
+    monkeypatch.setattr(running_servers, "ANSWER_S", 0.2)
+    silent = serve({"/v1/models": None})
+    first, second = look([f"{silent}/v1", DOWN])
+    assert first.up is None and "takes the connection" in first.text
+    assert second.up is False and "can't be reached" in second.text
+    with pytest.raises(InputError, match="port 99999"):
+        look(["http://127.0.0.1:99999/v1"])
+
+
+def test_servers_that_run_need_no_cloud(serve, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    url = f"{serve({'/v1/models': 200})}/v1"
+    path = write(tmp_path / "bench.yaml", baseline=url, eagle3=url)
+    status, said = plan(path, capsys)
+    assert status == 0, said
+    assert "baseline and eagle3 answer" in said
+    assert "not needed google-cloud" in said
+    for word in ("deploy", "Price", "Cost", "credentials", "bucket"):
+        assert word not in said, word
+    assert said.endswith(
+        "Nothing was found against it. 1 check was not made: variants (what baseline and eagle3 serve at their URLs can't be seen)."
+    )
+    # With what only `submit` needs, the cloud is asked after all.
+    status, said = plan(path, capsys, "--image", "registry.example.com/bench:1")
+    assert status == 0 and "bucket" in said and "no Google credentials" in said
+
+
+def test_a_server_that_is_down_is_refused_here_and_a_warning_elsewhere(serve, tmp_path, capsys):
+    path = write(tmp_path / "bench.yaml", baseline=f"{serve({'/v1/models': 200})}/v1", eagle3=DOWN)
+    status, said = plan(path, capsys)
+    assert status == 2
+    assert f"eagle3: {DOWN} can't be reached: " in said and f"curl {DOWN}/models" in said
+    assert "It may not run: servers refused." in said
+    found = planning.checks(config_file.load(path), images=["registry.example.com/bench:1"])
+    servers = next(check for check in found if check.name == "servers")
+    assert servers.status == "warning" and "it may be otherwise" in (servers.hint or "")
+
+
+def test_a_run_ends_before_anything_is_made(serve, tmp_path):
+    root = serve({"/v1/models": 200})
+    path = write(tmp_path / "bench.yaml", baseline=root, eagle3=DOWN)
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "eagle_bench", "run", str(path), "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert f"baseline: {root} has no such API, {root}/v1 has." in done.stderr
+    assert f"Write `url: {root}/v1` for baseline." in done.stderr
+    assert done.stderr.count(f"eagle3: {DOWN} can't be reached") == 1
+    assert not out.exists()
+    assert serve.running[0].asked == [("/models", None), ("/v1/models", None)]
