@@ -12,6 +12,9 @@ import statistics
 import pytest
 
 from contract.client_runs import MARK, cell
+from eagle_bench.adapters.vllm_client import rounds
+from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
+from eagle_bench.adapters.vllm_client.wire import Exchange, Pool
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult
 from truth_server import floor, oracle
@@ -60,6 +63,28 @@ def test_medians_are_as_close_to_the_truth_as_bare_sockets_come(k: int, concurre
     assert our_ttft <= 2 * floor_ttft + 0.1 * oracle.median(oracle.ttft_ms, measured)
     truth = oracle.median(oracle.tpot_ms, measured)
     assert found.metrics.tpot_ms.p50 == pytest.approx(truth, rel=0.05)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_no_answer_is_read_while_others_come(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+
+    def read(exchange: Exchange) -> Answer:
+        order.append("read")
+        return read_answer(exchange)
+
+    async def send(pool: Pool, request: bytes, timeout_s: float) -> Exchange:
+        exchange = await send_as_it_is(pool, request, timeout_s)
+        order.append("came")
+        return exchange
+
+    send_as_it_is = Pool.send
+    monkeypatch.setattr(rounds, "read_answer", read)
+    monkeypatch.setattr(Pool, "send", send)
+    with TruthServer("role-first", tokens=48, tokens_per_chunk=k, first_ms=5, token_ms=0.2) as server:
+        found = cell(server, concurrency=4, count=16, processes=1)
+    assert found.counts.completed == 16
+    assert order[-32:] == ["came"] * 16 + ["read"] * 16
 
 
 def test_a_role_only_chunk_does_not_set_the_first_token() -> None:

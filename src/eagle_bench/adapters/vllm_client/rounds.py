@@ -25,7 +25,7 @@ CountTokens = Callable[[str], int]
 # Raw answers wait for the end of the round. Above this many bytes they are read at once instead:
 # a small error in the stamps of others is better than no memory.
 HELD_BYTES = 512 * 1024 * 1024
-_SMALL_BYTES = 4096  # an answer that is quicker read than kept: every refusal is
+_SMALL_BYTES = 1024  # an answer that is quicker read than kept: refusals and empty ones, which must be counted while the round runs
 UNAUTHORIZED = 401
 
 
