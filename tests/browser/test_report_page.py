@@ -14,6 +14,7 @@ from chromium import Page, browser
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "report"
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+A4_PX = 703  # the width of a page within margins of 12 mm
 PAGES = sorted(GOLDEN.glob("*.html"))
 
 
@@ -40,6 +41,27 @@ def test_it_is_complete_offline_without_scripts(page: Page, file: Path) -> None:
 def test_nothing_overflows(page: Page, file: Path, width: int) -> None:
     page.open(file, width=width, height=800, scripts=False)
     assert page.size()[0] <= width
+
+
+@pytest.mark.parametrize("file", PAGES, ids=lambda file: file.stem)
+def test_nothing_is_cut_in_print(page: Page, file: Path) -> None:
+    page.open(file, width=A4_PX, height=1000)
+    page.call("Emulation.setEmulatedMedia", media="print")
+    wider = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText.slice(0, 60))"
+    try:
+        assert page.evaluate(wider) == []
+    finally:
+        page.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_a_phone_shows_the_verdicts_with_their_numbers(page: Page) -> None:
+    page.open(GOLDEN / "six_levels_three_variants.html", width=390, height=800)
+    ends = page.evaluate(
+        "[...document.querySelectorAll('#levels tbody tr')].map(row => row.cells[3].getBoundingClientRect().right)"
+    )
+    assert len(ends) == 12
+    assert max(ends) <= 390
+    assert page.evaluate("document.querySelector('#levels caption span').getBoundingClientRect().right") <= 390
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

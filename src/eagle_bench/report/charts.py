@@ -14,7 +14,9 @@ from eagle_bench.report import svg
 from eagle_bench.report.tables import bounded_ratio
 from eagle_bench.units import milliseconds, rate, significant, times
 
-_WIDTH, _HEIGHT = 400, 270
+_WIDTH, _HEIGHT = 340, 240  # what a phone has for it, so that text is never drawn smaller than it is read
+_LARGE_WIDTH, _LARGE_HEIGHT = 400, 280
+_LETTER, _KEY = 6.6, 40  # of a legend, in pixels: a letter, and the mark before a name with its gaps
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def speedup(comparison: Comparison) -> Chart | None:
     found = [c for c in comparison.comparisons if c.speedup and c.speedup.tpot]
     if not found:
         return None
-    with _axes(_WIDTH * 1.15, 300) as (figure, axes):
+    with _axes(_LARGE_WIDTH, _LARGE_HEIGHT) as (figure, axes):
         _speedups(axes, comparison, found)
         caption = (
             "Above 1 the variant is faster. Thick bars are 95 % intervals of each level, thin ones hold for all levels "
@@ -86,7 +88,7 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
     axes.text(0.004, 1, "  faster ↑", transform=axes.get_yaxis_transform(), va="bottom", color=svg.MUTED, size=10)
     axes.text(0.004, 1, "  slower ↓", transform=axes.get_yaxis_transform(), va="top", color=svg.MUTED, size=10)
     if len(others) > 1:
-        axes.legend(loc="upper right", ncols=min(3, len(others)), handletextpad=0.2, columnspacing=1.0)
+        _legend(axes, _LARGE_WIDTH)
 
 
 def _whiskers(axes: Any, x: float, interval: Interval, colour: str) -> None:
@@ -133,7 +135,7 @@ def _over_concurrency(
         _levels(axes, comparison)
         _from_zero(axes)
         axes.set_ylabel(unit)
-        _legend(axes, len(lines))
+        _legend(axes)
         better = "Lower is better." if attribute.endswith("_ms") else "Higher is better."
         told = "; ".join(
             f"{variant}: {', '.join(f'{say(value.value)} at {level}' for level, value in points)}"
@@ -161,7 +163,7 @@ def frontier(comparison: Comparison) -> Chart | None:
             lines.setdefault(view.variant, []).append((view, view.user_tokens_per_s, view.output_tokens_per_s.value))
     if not lines:
         return None
-    with _axes(_WIDTH * 1.15, 300) as (figure, axes):
+    with _axes(_LARGE_WIDTH, _LARGE_HEIGHT) as (figure, axes):
         for variant, points in lines.items():
             colour, marker = _look(comparison, variant)
             axes.plot(
@@ -176,7 +178,7 @@ def frontier(comparison: Comparison) -> Chart | None:
         axes.margins(0.1)
         axes.set_xlim(left=0)
         _from_zero(axes)
-        _legend(axes, len(lines))
+        _legend(axes)
         title = "One user's speed against the endpoint's"
         told = "; ".join(
             f"{variant}: "
@@ -220,7 +222,7 @@ def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | No
         _levels(axes, comparison)
         _from_zero(axes)
         axes.set_ylabel("ms")
-        _legend(axes, len(variants))
+        _legend(axes)
         told = "; ".join(
             f"{v.variant} at {v.concurrency}: median {milliseconds(q[20])}, half of them {milliseconds(q[10])} to {milliseconds(q[30])}"
             for v in views
@@ -255,7 +257,7 @@ def acceptance(comparison: Comparison) -> Chart | None:
         axes.set_xlabel("position in the draft")
         axes.set_ylabel("% accepted")
         axes.grid(axis="x", visible=False)
-        _legend(axes, len(shown))
+        _legend(axes)
         title = "Drafted tokens accepted, by position"
         caption = "One line for each level. A steep fall says that shorter drafts would do."
         return Chart(
@@ -296,12 +298,14 @@ def _levels(axes: Any, comparison: Comparison) -> None:
     axes.grid(axis="x", visible=False)
 
 
-def _legend(axes: Any, entries: int) -> None:
-    """Above the axes, where it can't hide a point."""
+def _legend(axes: Any, width: float = _WIDTH) -> None:
+    """Above the axes, where it can't hide a point, in as many columns as there is room for."""
+    names = axes.get_legend_handles_labels()[1]
+    column = _KEY + _LETTER * max(len(name) for name in names)
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
-        ncols=min(3, entries),
+        ncols=max(1, min(3, len(names), int((width - 50) // column))),
         borderaxespad=0,
         handlelength=1.6,
         columnspacing=1.2,
