@@ -19,12 +19,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -34,7 +37,7 @@ from truth_server.process import TruthServer
 TOKENS, FIRST_MS, TOKEN_MS = 48, 80.0, 10.0
 PEERS = {"guidellm": "guidellm==0.8.1", "aiperf": "aiperf==0.13.0"}
 HOLDS = 0.05
-BUSY = 2.0
+BUSY = 0.2  # cores that something else uses
 START, END = "<!-- side by side: begin -->", "<!-- side by side: end -->"
 
 
@@ -176,6 +179,7 @@ def _run(command: list[str], *, offline: bool = True) -> None:
 def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str, Any]:
     """One client on one load: what it reports, and what the server knows about the same requests."""
     requests = max(16, 3 * streams)
+    before = _others_s(), time.monotonic()
     with TruthServer("role-first", tokens=TOKENS, tokens_per_chunk=k, first_ms=FIRST_MS, token_ms=TOKEN_MS) as server:
         prompts = folder / f"{name}-{streams}-{k}.jsonl"
         texts = [
@@ -195,20 +199,37 @@ def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str,
         "tpot_error": reported.tpot_ms / oracle.median(oracle.tpot_ms, journal) - 1,
         "e2e_error_ms": reported.e2e_ms - oracle.median(oracle.e2e_ms, journal),
         "throughput_error": reported.tokens_per_s / _rate(name, journal, streams) - 1,
-        "load": os.getloadavg()[0],
+        "others": max(0.0, (_others_s() - before[0]) / (time.monotonic() - before[1])),
     }
 
 
-def _rate(name: str, journal: list[oracle.Entry], streams: int) -> float:
-    """The true output tokens per second, over the time that the client says it looks at.
+def _others_s() -> float:
+    """CPU seconds of this machine that neither this process nor any child of it that has ended used."""
+    all_of_it, ours_of_it = psutil.cpu_times(), os.times()
+    # A guest's time stands in `user`, too.
+    busy = sum(all_of_it) - all_of_it.idle - getattr(all_of_it, "iowait", 0.0) - getattr(all_of_it, "guest", 0.0)
+    return busy - (ours_of_it.user + ours_of_it.system + ours_of_it.children_user + ours_of_it.children_system)
 
-    Ours: until fewer streams run than the level says. Others: all requests, from the first to the last byte.
+
+def _rate(name: str, journal: list[oracle.Entry], streams: int) -> float:
+    """The true output tokens per second, as the client defines them.
+
+    Ours: until fewer streams run than the level says; an answer that is under way counts as far as its time between the
+    first and the last chunk has gone. Others: all requests, from the first to the last byte.
     """
     begin = min(entry["received_s"] for entry in journal)
     ends = sorted(oracle.contents_s(entry)[-1] for entry in journal)
     closes = ends[-streams] if name == "ours" else ends[-1]
-    sent = (chunk for entry in journal for chunk in entry["sent"] if chunk["what"] == "content")
-    return float(sum(chunk["tokens"] for chunk in sent if chunk["at_s"] <= closes) / (closes - begin))
+    return sum(_sent_until(entry, closes) for entry in journal) / (closes - begin)
+
+
+def _sent_until(entry: oracle.Entry, moment_s: float) -> float:
+    chunks = [chunk for chunk in entry["sent"] if chunk["what"] == "content"]
+    first, last = chunks[0], chunks[-1]
+    if moment_s < first["at_s"]:
+        return 0.0
+    gone = min(1.0, (moment_s - first["at_s"]) / (last["at_s"] - first["at_s"]))
+    return float(first["tokens"] + gone * sum(chunk["tokens"] for chunk in chunks[1:]))
 
 
 def _tokenizer(folder: Path) -> Path:
@@ -227,12 +248,12 @@ def _tokenizer(folder: Path) -> Path:
 
 def table(rows: list[dict[str, Any]]) -> str:
     """The errors of the medians against the truth, a client a line."""
-    lines = ["| streams | tokens a chunk | client | TTFT, ms | TPOT | E2E, ms | throughput | load |"]
+    lines = ["| streams | tokens a chunk | client | TTFT, ms | TPOT | E2E, ms | throughput | other work |"]
     lines += ["| --: | --: | :-- | --: | --: | --: | --: | --: |"]
     for r in rows:
         lines.append(
             f"| {r['streams']} | {r['tokens_per_chunk']} | {r['client']} | {r['ttft_error_ms']:+.2f} "
-            f"| {r['tpot_error']:+.2%} | {r['e2e_error_ms']:+.2f} | {r['throughput_error']:+.1%} | {r['load']:.1f} |"
+            f"| {r['tpot_error']:+.2%} | {r['e2e_error_ms']:+.2f} | {r['throughput_error']:+.1%} | {r['others']:.2f} |"
         )
     return "\n".join(lines)
 
@@ -304,13 +325,13 @@ def main() -> None:
                     except (RuntimeError, subprocess.TimeoutExpired, OSError, LookupError, ValueError) as error:
                         left_out.append(f"{name} at {streams} streams, {k} tokens a chunk: {error}")
                         print(left_out[-1], file=sys.stderr, flush=True)
-    loads = [r["load"] for r in rows]
-    busy = f"load average {min(loads):.1f} to {max(loads):.1f}" if loads else "nothing measured"
+    others = [r["others"] for r in rows]
+    busy = f"other work {min(others):.2f} to {max(others):.2f} cores" if others else "nothing measured"
     machine = f"{os.cpu_count()} cores, {platform.system()} on {platform.machine()}, Python {platform.python_version()}"
     text = f"Measured {datetime.now(UTC):%Y-%m-%d} on {machine}, {busy}: {versions(args.peers)}.\n"
     text += f"\n{table(rows)}\n\n{holds(rows)}\n"
-    if loads and max(loads) > BUSY:
-        text += f"\nThe machine was busy with other work (load above {BUSY}): on a quiet one all come closer.\n"
+    if others and max(others) > BUSY:
+        text += f"\nThe machine was busy with other work (more than {BUSY} cores): on a quiet one all come closer.\n"
     if left_out:
         text += "\nLeft out:\n\n" + "\n".join(f"- {line}" for line in left_out) + "\n"
     print(text)
