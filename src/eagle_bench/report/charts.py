@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
-from eagle_bench.plain_text import plain
-from eagle_bench.report import svg
+from eagle_bench.report import drawing, svg
 from eagle_bench.report.tables import bounded_ratio
 from eagle_bench.units import milliseconds, rate, significant, times
-
-_WIDTH, _HEIGHT = 340, 240  # what a phone has for it, so that text is never drawn smaller than it is read
-_LARGE_WIDTH, _LARGE_HEIGHT = 400, 280
-_LETTER, _KEY = 6.6, 40  # of a legend, in pixels: a letter, and the mark before a name with its gaps
 
 
 @dataclass(frozen=True)
@@ -29,17 +22,12 @@ class Chart:
     svg: str
 
 
-def _from_zero(axes: Any) -> None:
-    """Times and rates start at 0; room above, so that no mark or label is cut."""
-    axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
-
-
 def speedup(comparison: Comparison) -> Chart | None:
     """TPOT speed-up per level with intervals; None where no level has one."""
     found = [c for c in comparison.comparisons if c.speedup and c.speedup.tpot]
     if not found:
         return None
-    with _axes(_LARGE_WIDTH, _LARGE_HEIGHT) as (figure, axes):
+    with drawing.axes(drawing.LARGE_WIDTH, drawing.LARGE_HEIGHT) as (figure, axes):
         _speedups(axes, comparison, found)
         caption = (
             "Above 1 the variant is faster. Thick bars are 95 % intervals of each level, thin ones hold for all levels "
@@ -58,9 +46,9 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
     axes.axhline(1, color=svg.INK, linewidth=1.2, zorder=1)
     step = min(0.22, 0.7 / len(others))
     for index, variant in enumerate(others):
-        colour, marker = _look(comparison, variant)
+        colour, marker = drawing.look(comparison, variant)
         mine = [c for c in found if c.variant == variant]
-        label = _short(variant) if len(others) > 1 else None
+        label = drawing.short(variant) if len(others) > 1 else None
         for c in mine:
             x = comparison.levels.index(c.concurrency) + (index - (len(others) - 1) / 2) * step
             tpot = c.speedup.tpot if c.speedup else None
@@ -81,14 +69,14 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
                     ha="center",
                     weight="bold",
                 )
-    _levels(axes, comparison)
-    axes.set_ylabel(f"times as fast as {_short(comparison.baseline)}")
+    drawing.levels(axes, comparison)
+    axes.set_ylabel(f"times as fast as {drawing.short(comparison.baseline)}")
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.9), max(high, 1.1) + 0.06 * (high - low))
     axes.text(0.004, 1, "  faster ↑", transform=axes.get_yaxis_transform(), va="bottom", color=svg.MUTED, size=10)
     axes.text(0.004, 1, "  slower ↓", transform=axes.get_yaxis_transform(), va="top", color=svg.MUTED, size=10)
     if len(others) > 1:
-        _legend(axes, _LARGE_WIDTH)
+        drawing.legend(axes, drawing.LARGE_WIDTH)
 
 
 def _whiskers(axes: Any, x: float, interval: Interval, colour: str) -> None:
@@ -123,19 +111,19 @@ def _over_concurrency(
     lines = _lines(comparison, attribute)
     if not lines:
         return None
-    with _axes() as (figure, axes):
+    with drawing.axes() as (figure, axes):
         for variant, points in lines.items():
-            colour, marker = _look(comparison, variant)
+            colour, marker = drawing.look(comparison, variant)
             xs = [comparison.levels.index(level) for level, _ in points]
             values = [value for _, value in points]
-            axes.plot(xs, [v.value for v in values], marker=marker, color=colour, label=_short(variant))
+            axes.plot(xs, [v.value for v in values], marker=marker, color=colour, label=drawing.short(variant))
             for x, value in zip(xs, values, strict=True):
                 if value.low is not None:
                     axes.plot([x, x], [value.low, value.high], color=colour, linewidth=1.3)
-        _levels(axes, comparison)
-        _from_zero(axes)
+        drawing.levels(axes, comparison)
+        drawing.from_zero(axes)
         axes.set_ylabel(unit)
-        _legend(axes)
+        drawing.legend(axes)
         better = "Lower is better." if attribute.endswith("_ms") else "Higher is better."
         told = "; ".join(
             f"{variant}: {', '.join(f'{say(value.value)} at {level}' for level, value in points)}"
@@ -163,11 +151,15 @@ def frontier(comparison: Comparison) -> Chart | None:
             lines.setdefault(view.variant, []).append((view, view.user_tokens_per_s, view.output_tokens_per_s.value))
     if not lines:
         return None
-    with _axes(_LARGE_WIDTH, _LARGE_HEIGHT) as (figure, axes):
+    with drawing.axes(drawing.LARGE_WIDTH, drawing.LARGE_HEIGHT) as (figure, axes):
         for variant, points in lines.items():
-            colour, marker = _look(comparison, variant)
+            colour, marker = drawing.look(comparison, variant)
             axes.plot(
-                [p[1] for p in points], [p[2] for p in points], marker=marker, color=colour, label=_short(variant)
+                [p[1] for p in points],
+                [p[2] for p in points],
+                marker=marker,
+                color=colour,
+                label=drawing.short(variant),
             )
             for view, x, y in points:
                 axes.annotate(
@@ -177,8 +169,8 @@ def frontier(comparison: Comparison) -> Chart | None:
         axes.set_ylabel("tokens per second of the endpoint")
         axes.margins(0.1)
         axes.set_xlim(left=0)
-        _from_zero(axes)
-        _legend(axes)
+        drawing.from_zero(axes)
+        drawing.legend(axes)
         title = "One user's speed against the endpoint's"
         told = "; ".join(
             f"{variant}: "
@@ -203,10 +195,10 @@ def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | No
         return None
     variants = [v for v in comparison.variants if any(view.variant == v for view in views)]
     step = min(0.24, 0.75 / len(variants))
-    with _axes() as (figure, axes):
+    with drawing.axes() as (figure, axes):
         shown: set[str] = set()
         for view in views:
-            colour, marker = _look(comparison, view.variant)
+            colour, marker = drawing.look(comparison, view.variant)
             quantiles = getattr(view, f"{metric}_quantiles_ms")
             x = (
                 comparison.levels.index(view.concurrency)
@@ -216,13 +208,13 @@ def _distribution(comparison: Comparison, metric: str, title: str) -> Chart | No
             axes.plot(
                 [x, x], [quantiles[10], quantiles[30]], color=colour, linewidth=6, alpha=0.45, solid_capstyle="butt"
             )
-            label = _short(view.variant) if view.variant not in shown else None
+            label = drawing.short(view.variant) if view.variant not in shown else None
             axes.plot([x], [quantiles[20]], marker, color=colour, markersize=5, label=label)
             shown.add(view.variant)
-        _levels(axes, comparison)
-        _from_zero(axes)
+        drawing.levels(axes, comparison)
+        drawing.from_zero(axes)
         axes.set_ylabel("ms")
-        _legend(axes)
+        drawing.legend(axes)
         told = "; ".join(
             f"{v.variant} at {v.concurrency}: median {milliseconds(q[20])}, half of them {milliseconds(q[10])} to {milliseconds(q[30])}"
             for v in views
@@ -238,13 +230,13 @@ def acceptance(comparison: Comparison) -> Chart | None:
     known = [c for c in comparison.cells if c.acceptance and c.acceptance.by_position]
     if not known:
         return None
-    with _axes() as (figure, axes):
+    with drawing.axes() as (figure, axes):
         shown: set[str] = set()
         told = []
         for cell in known:
             shares = [100 * share for share in (cell.acceptance.by_position or ())] if cell.acceptance else []
-            colour, marker = _look(comparison, cell.variant)
-            label = _short(cell.variant) if cell.variant not in shown else None
+            colour, marker = drawing.look(comparison, cell.variant)
+            label = drawing.short(cell.variant) if cell.variant not in shown else None
             axes.plot(
                 range(1, len(shares) + 1), shares, marker=marker, color=colour, alpha=0.7, linewidth=1.5, label=label
             )
@@ -257,7 +249,7 @@ def acceptance(comparison: Comparison) -> Chart | None:
         axes.set_xlabel("position in the draft")
         axes.set_ylabel("% accepted")
         axes.grid(axis="x", visible=False)
-        _legend(axes)
+        drawing.legend(axes)
         title = "Drafted tokens accepted, by position"
         caption = "One line for each level. A steep fall says that shorter drafts would do."
         return Chart(
@@ -266,54 +258,3 @@ def acceptance(comparison: Comparison) -> Chart | None:
             caption,
             svg.inline(figure, name="acceptance", title=title, description="; ".join(told) + "."),
         )
-
-
-@contextmanager
-def _axes(width: float = _WIDTH, height: float = _HEIGHT) -> Iterator[tuple[Any, Any]]:
-    """A figure with one pair of axes, in pixels of the page."""
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context(svg.STYLE), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph ")  # the page's font draws the text, not Matplotlib's
-        figure = Figure(figsize=(width / 72, height / 72), layout="constrained")
-        yield figure, figure.subplots()
-
-
-def _look(comparison: Comparison, variant: str) -> tuple[str, str]:
-    """Colour and marker of a variant, the same in all pictures; the baseline is grey."""
-    if variant == comparison.baseline:
-        return svg.MUTED, "o"
-    others = [v for v in comparison.variants if v != comparison.baseline]
-    place = others.index(variant)
-    return svg.SERIES[place % len(svg.SERIES)], svg.MARKERS[(place + 1) % len(svg.MARKERS)]
-
-
-def _levels(axes: Any, comparison: Comparison) -> None:
-    """Levels as equal steps: they are the ones that were measured, not a scale."""
-    axes.set_xticks(range(len(comparison.levels)), [str(level) for level in comparison.levels])
-    axes.set_xlim(-0.5, len(comparison.levels) - 0.5)
-    axes.set_xlabel("concurrency")
-    axes.tick_params(axis="x", length=0)
-    axes.grid(axis="x", visible=False)
-
-
-def _legend(axes: Any, width: float = _WIDTH) -> None:
-    """Above the axes, where it can't hide a point, in as many columns as there is room for."""
-    names = axes.get_legend_handles_labels()[1]
-    column = _KEY + _LETTER * max(len(name) for name in names)
-    axes.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=max(1, min(3, len(names), int((width - 50) // column))),
-        borderaxespad=0,
-        handlelength=1.6,
-        columnspacing=1.2,
-    )
-
-
-def _short(text: str) -> str:
-    """A name that leaves room for the picture; the page says it in full."""
-    shown = plain(text.replace("\n", " "))
-    shown = f" {shown}" if shown.startswith("_") else shown  # Matplotlib leaves such names out of its legend
-    return shown if len(shown) <= 16 else f"{shown[:15]}…"
