@@ -21,9 +21,13 @@ locals {
     "aiplatform.googleapis.com",
     "artifactregistry.googleapis.com",
     "cloudbuild.googleapis.com",
+    "cloudquotas.googleapis.com",
+    "cloudresourcemanager.googleapis.com",
     "containeranalysis.googleapis.com",
     "iam.googleapis.com",
+    "iamcredentials.googleapis.com",
     "logging.googleapis.com",
+    "monitoring.googleapis.com",
     "secretmanager.googleapis.com",
     "storage.googleapis.com",
   ])
@@ -42,7 +46,7 @@ resource "google_artifact_registry_repository" "images" {
   location      = var.location
   format        = "DOCKER"
   description   = "Images of eagle-bench's components"
-  depends_on = [google_project_service.api]
+  depends_on    = [google_project_service.api]
 }
 
 resource "google_artifact_registry_repository" "pull_requests" {
@@ -75,6 +79,7 @@ resource "google_storage_bucket" "runs" {
   location                    = var.location
   uniform_bucket_level_access = true
   public_access_prevention    = "enforced"
+  depends_on                  = [google_project_service.api]
 }
 
 # Accounts: one builds and publishes, one builds pull requests, one runs the pipelines.
@@ -82,16 +87,19 @@ resource "google_storage_bucket" "runs" {
 resource "google_service_account" "build" {
   account_id   = "eagle-bench-build"
   display_name = "eagle-bench: builds and publishes"
+  depends_on   = [google_project_service.api]
 }
 
 resource "google_service_account" "pull_requests" {
   account_id   = "eagle-bench-pull-requests"
   display_name = "eagle-bench: builds pull requests"
+  depends_on   = [google_project_service.api]
 }
 
 resource "google_service_account" "run" {
   account_id   = "eagle-bench-run"
   display_name = "eagle-bench: runs the pipelines"
+  depends_on   = [google_project_service.api]
 }
 
 resource "google_project_iam_member" "build" {
@@ -161,6 +169,13 @@ resource "google_storage_bucket_iam_member" "build_sees_the_bucket" {
   member = google_service_account.build.member
 }
 
+# The source of a build by hand is staged in the bucket.
+resource "google_storage_bucket_iam_member" "build_reads_its_source" {
+  bucket = google_storage_bucket.runs.name
+  role   = "roles/storage.objectViewer"
+  member = google_service_account.build.member
+}
+
 # The smoke run: who submits a job as an account must be allowed to act as it.
 resource "google_service_account_iam_member" "build_acts_as_run" {
   service_account_id = google_service_account.run.name
@@ -191,6 +206,7 @@ resource "google_cloudbuild_trigger" "main" {
   location        = "global"
   filename        = "cloudbuild.yaml"
   service_account = google_service_account.build.id
+  depends_on      = [google_project_service.api]
   github {
     owner = var.github_owner
     name  = var.github_repository
@@ -209,6 +225,7 @@ resource "google_cloudbuild_trigger" "pull_request" {
   location        = "global"
   filename        = "cloudbuild.yaml"
   service_account = google_service_account.pull_requests.id
+  depends_on      = [google_project_service.api]
   github {
     owner = var.github_owner
     name  = var.github_repository
