@@ -6,6 +6,8 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 CACHE ?= $(or $(EAGLE_BENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eagle-bench)
 VLLM := $(shell sed -n 's/^ *"vllm==\([0-9.]*\)".*/\1/p' pyproject.toml)
+# On a terminal pip shows how far it is.
+QUIET := $(shell [ -t 2 ] || echo --quiet --progress-bar off)
 PYTEST := $(PY) -m pytest
 CORE := tests/unit
 FAULTS := tests/e2e/test_fault_matrix.py
@@ -70,7 +72,7 @@ tests/browser/node_modules: tests/browser/package-lock.json
 # MkDocs lives by itself: it shares nothing with what is measured.
 $(VENV)-docs/installed: docs/requirements.txt
 	@$(PYTHON) -m venv $(VENV)-docs
-	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --progress-bar off --no-deps --require-hashes -r docs/requirements.txt
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install $(QUIET) --no-deps --require-hashes -r docs/requirements.txt
 	@touch $@
 
 $(VENV)/bin/python:
@@ -78,20 +80,20 @@ $(VENV)/bin/python:
 
 # The list is whole (--no-deps): it leaves out what vLLM only needs for images, video and GPUs.
 $(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requirements.txt containers/bench/build_vllm.sh | $(VENV)/bin/python
-	@echo "1/4 PyTorch for the CPU"
+	@echo "1/4 PyTorch for the CPU (0.8 GB on disk)"
 	@$(PY) src/eagle_bench/builtin/install_torch.py $(PY)
 	@echo "2/4 vLLM $(VLLM), the client without kernels"
 	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
-	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
+	@$(PIP) install $(QUIET) --no-compile --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
 	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash"
-	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps --require-hashes -r containers/bench/requirements.txt
+	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r containers/bench/requirements.txt
 	@touch $@
 
 $(VENV)/installed: $(VENV)/packages pyproject.toml
 	@echo "4/4 eagle-bench"
-	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps -e .
+	@$(PIP) install $(QUIET) --no-compile --no-deps -e .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed tests/requirements.txt
-	@$(PIP) install --quiet --no-compile --progress-bar off --no-deps --require-hashes -r tests/requirements.txt
+	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r tests/requirements.txt
 	@touch $@

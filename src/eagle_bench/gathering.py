@@ -8,39 +8,36 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from eagle_bench.adapters.earlier_cells import read_earlier
+from eagle_bench.adapters.earlier_results import set_aside
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult
-from eagle_bench.resuming import EarlierRun, Kept
+from eagle_bench.resuming import EarlierRun, Kept, whole
 from eagle_bench.tasks.compare import planned, write
 
-COMPARISON, REPORT, SUMMARY, RUN, RESULTS, EARLIER = (
-    "comparison.json",
-    "report.html",
-    "summary.md",
-    "run.json",
-    "results",
-    "earlier",
-)
+COMPARISON, REPORT, SUMMARY, RUN, RESULTS = "comparison.json", "report.html", "summary.md", "run.json", "results"
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """What stands in the folder now: `cells` were measured. `answer` is None where no cell came in at all."""
+    """What stands in the folder now: `cells` were measured, `whole` of them to their end, so that another run can take them.
+
+    `answer` is None where no cell came in at all.
+    """
 
     answer: Comparison | None
     cells: int
     planned: int
+    whole: int = 0
 
     @property
     def kept(self) -> str:
@@ -48,30 +45,35 @@ class Gathered:
         return f"{self.cells} of {self.planned} cells were measured"
 
 
-def make_room(out: Path) -> Path:
-    """Move what an earlier run left in a folder into `earlier/`, so that nothing is lost or mixed up.
+def make_room(out: Path, say: Callable[[str], None]) -> Path:
+    """Set aside what an earlier run left in a folder, and say so: nothing is lost or mixed up.
 
     Returns:
         Where the earlier run is now; `out` itself where there was none.
     """
-    mine = [out / name for name in (COMPARISON, REPORT, SUMMARY, RUN, RESULTS) if (out / name).exists()]
-    if not mine:
+    moved = set_aside(out, (COMPARISON, REPORT, SUMMARY, RUN, RESULTS))
+    if moved is None:
         return out
-    when = datetime.fromtimestamp(max(path.stat().st_mtime for path in mine))
-    folder = out / EARLIER / f"{when:%Y%m%d-%H%M%S}"
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in mine:
-        path.rename(folder / path.name)
-    return folder
+    say(f"the results of an earlier run were moved to {moved}")
+    return moved
 
 
-def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Path, *, ended: bool = True) -> Gathered:
+def gather(
+    artifacts: Path,
+    run_id: str,
+    parameters: Mapping[str, Any],
+    out: Path,
+    *,
+    ended: bool = True,
+    earlier: Sequence[Kept] | None = None,
+) -> Gathered:
     """Copy results out of a run's artifact folder, comparing them where the run itself did not get to it.
 
     Args:
         artifacts: what the run's tasks wrote: a pipeline root, of this machine or fetched.
         parameters: what the run was told.
         ended: False while the run goes on: what is missing may still come.
+        earlier: the cells that the run took from an earlier one; None to read them where the parameters say they lie.
 
     Raises:
         InputError: the parameters are not those of a run of ours.
@@ -81,7 +83,8 @@ def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Pat
     note = {"run": run_id, "parameters": dict(parameters)}
     (out / RUN).write_text(json.dumps(note, indent=1), encoding="utf-8")
     size = len(plan.variants) * len(plan.levels)
-    cells = [kept.cell for kept in (*kept_in(artifacts), *read_earlier(parameters.get("earlier") or {}))]
+    taken = read_earlier(parameters.get("earlier") or {}) if earlier is None else earlier
+    cells = [kept.cell for kept in (*kept_in(artifacts), *taken)]
     if not cells:
         return Gathered(None, 0, size)
     results = out / RESULTS
@@ -89,13 +92,13 @@ def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Pat
     for cell in cells:
         name = f"{cell.variant}-c{cell.concurrency}.json"
         (results / name).write_text(cell.model_dump_json(indent=1), encoding="utf-8")
-    measured = sum(cell.metrics is not None for cell in cells)
+    measured, whole_ones = sum(cell.metrics is not None for cell in cells), sum(map(whole, cells))
     compared = next(iter(sorted(artifacts.glob("**/compare*/comparison"))), None)
     if compared:
         folder = compared.parent
         for source, name in ((compared, COMPARISON), (folder / "report", REPORT), (folder / "summary", SUMMARY)):
             shutil.copyfile(source, out / name)
-        return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, size)
+        return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, size, whole_ones)
     if not ended:
         plan = plan.model_copy(
             update={"run": {**plan.run, "state": f"still running: {measured} of {size} cells so far"}}
@@ -104,7 +107,7 @@ def gather(artifacts: Path, run_id: str, parameters: Mapping[str, Any], out: Pat
     if not ended:
         answer = _so_far(answer)
     write(answer, out / COMPARISON, out / REPORT, out / SUMMARY)
-    return Gathered(answer, measured, size)
+    return Gathered(answer, measured, size, whole_ones)
 
 
 def _so_far(answer: Comparison) -> Comparison:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,8 +17,9 @@ from eagle_bench.gathering import Gathered, gather, make_room, run_in
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
-from eagle_bench.resuming import EarlierRun, resume
-from eagle_bench.variants import resolve
+from eagle_bench.resuming import EarlierRun, addresses, resume
+from eagle_bench.sweep import Sweep
+from eagle_bench.variants import VariantSpec, resolve
 
 Say = Callable[[str], None]
 WAIT_FOR_CANCEL_S, PATIENCE_S = 60.0, 15.0
@@ -55,9 +57,11 @@ def run(
         ServiceError: Local Vertex did not start or refused the job.
     """
     earlier = run_in(resumed) if resumed else None
+    values = parameters(config, {})
     if earlier:
-        resume(parameters(config, {}), earlier)  # refused before anything is moved
-    moved = make_room(out)
+        values = resume(values, earlier)  # refused before anything is moved
+    specs = {variant["id"]: VariantSpec.model_validate(variant) for variant in values["variants"]}
+    moved = make_room(out, say)
     if resumed and earlier and resumed.resolve() == out.resolve():
         earlier = run_in(moved)
     template = out / "pipeline.yaml"
@@ -65,7 +69,8 @@ def run(
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
     environment = {"machine": _machine()}
-    with LocalVertex(settings) as server:
+    first = _endpoint(config, run_id, specs[config.baseline])
+    with LocalVertex(settings.model_copy(update={"first": first})) as server:
         os.environ.update(server.environment)
         assert config.pipeline_root
         artifacts = server.artifacts_folder(config.pipeline_root, run_id)
@@ -76,28 +81,39 @@ def run(
         name = submissions.submit(job)
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         try:
-            state = _follow(name, server.job_folder(run_id), say)
+            sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})
+            state = _follow(name, server.job_folder(run_id), sweep, say)
         except KeyboardInterrupt:
             say("interrupted: cancelling the run and giving everything back")
             state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
         except ServiceError as error:  # it ends with the server, and what it measured by then is kept
             state = running_jobs.JobState(name, "FAILED", f"Local Vertex lost the run: {error}", ())
         left = _give_back(config, run_id, say)
-    return LocalRun(run_id, state.state, state.error, gather(artifacts, run_id, told_to_run, out), left)
+    # The bucket went with Local Vertex: what lies in it is asked for of nobody any more.
+    taken = set(addresses(told_to_run.get("earlier") or {}))
+    kept = [one for one in earlier.cells if one.address in taken] if earlier else []
+    return LocalRun(run_id, state.state, state.error, gather(artifacts, run_id, told_to_run, out, earlier=kept), left)
 
 
-def _follow(name: str, folder: Path, say: Say) -> running_jobs.JobState:
+def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.JobState:
     """Watch a job to its end, passing on what its tasks tell."""
     lines = _Tail(folder)
     last = None
     for state in running_jobs.watch(name, poll_s=0.5, patience_s=PATIENCE_S):
         for line in lines.new():
-            say(line)
+            say(sweep.told(line, time.monotonic()))
         last = state
     for line in lines.new():
-        say(line)
+        say(sweep.told(line, time.monotonic()))
     assert last is not None
     return last
+
+
+def _endpoint(config: Config, run_id: str, spec: VariantSpec) -> str | None:
+    """The endpoint that a variant will have; None for one that is not deployed."""
+    if not (spec.deployed and spec.to_measure):
+        return None
+    return f"{vertex.Place(config.project, config.location)}/endpoints/{vertex.endpoint_id(run_id, spec.id)}"
 
 
 def _in_bucket(earlier: EarlierRun, buckets: Path, folder: Path) -> EarlierRun:

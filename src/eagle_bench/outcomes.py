@@ -90,7 +90,7 @@ class SubmitOutcome(Record):
 
     run_id: str = Field(description="id of the run: `cleanup` takes it")
     job: str = Field(description="resource name of the pipeline job")
-    console: str = Field(description="where a person sees it")
+    console: str | None = Field(description="its page in the console; null where it runs on this machine")
     state: str | None = Field(None, description="its last state; null without `--wait`")
     error: str | None = Field(None, description="why it did not succeed")
 

@@ -19,15 +19,21 @@ def told(line: str) -> str | None:
     return text.rstrip() if mark else None
 
 
-def now_and_then(subject: str, every_s: float) -> Callable[[object], None]:
-    """A `say` that passes on a line at most so often: what it follows moves far more often."""
-    last = float("-inf")
+def now_and_then(
+    subject: str, every_s: float, about: Callable[[object], object] = lambda what: None
+) -> Callable[[object], None]:
+    """A `say` that passes on a line at most so often: what it follows moves far more often.
+
+    Args:
+        about: what a line is about; where it is about something else than the last one was, it is told at once.
+    """
+    last_s, last = float("-inf"), None
 
     def on_progress(what: object) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= every_s:
-            last = now
+        nonlocal last_s, last
+        now_s, subject_matter = time.monotonic(), about(what)
+        if now_s - last_s >= every_s or subject_matter != last:
+            last_s, last = now_s, subject_matter
             say(subject, str(what).removeprefix(f"{subject}: "))
 
     return on_progress

@@ -26,6 +26,14 @@ def milliseconds(value: float | None) -> str:
     return f"{significant(value / 1000)} s" if abs(value) >= 10_000 else f"{significant(value)} ms"
 
 
+def duration(seconds: float) -> str:
+    """A time to wait, as rough as it is known: "40 s", "7 min", "2 h 10 min"."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def rate(value: float | None, unit: str) -> str:
     """Events per second, such as "312 tok/s"."""
     return NOTHING if value is None else f"{significant(value)} {unit}"

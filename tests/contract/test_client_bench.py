@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from eagle_bench.adapters.result_files import read_cells
 from eagle_bench.adapters.vllm_client import Progress
 from eagle_bench.cli import main
 from eagle_bench.results import CellResult
@@ -206,6 +207,28 @@ def test_the_file_of_prompts_is_not_written_over(tmp_path: Path, capsys: pytest.
         assert bench("--base-url", "http://x/v1", "--concurrency", 2, "--prompts", path, "--out", out) == 2
         assert "is the file of prompts" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def test_a_result_is_not_written_over_but_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, folder = tmp_path / "cells" / "cell.json", tmp_path / "cells"
+    with TruthServer(**QUICK) as server:
+        given = ("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out)
+        for variant in ("a", "b", "c"):
+            assert bench(*given, "--variant", variant) == 0
+    assert read(out).variant == "c"
+    earlier = sorted((folder / "earlier").glob("*/cell.json"))
+    assert {read(path).variant for path in earlier} == {"a", "b"}
+    said = capsys.readouterr().err
+    assert all(f"what stood there was moved to {path}\n" in said for path in earlier)
+    assert [cell.variant for cell in read_cells([folder])] == ["c"]
+
+
+def test_an_empty_file_is_nothing_to_keep(tmp_path: Path) -> None:
+    out = tmp_path / "cell.json"
+    out.touch()
+    with TruthServer(**QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 0
+    assert not (tmp_path / "earlier").exists()
 
 
 def test_a_result_whose_place_is_gone_is_kept_elsewhere(

@@ -120,11 +120,17 @@ def second(server, config, first):
 
 def test_a_job_is_submitted_and_watched_to_its_end(server, first):
     text = first.done.stdout
-    assert "console.cloud.google.com/vertex-ai/locations/us-central1/pipelines/runs/eagle-benchmark-" in text
+    assert "console.cloud.google.com" not in text + first.done.stderr
+    folder = server.artifacts_folder("gs://local-bucket/eagle-bench", first.name.rsplit("/", 1)[-1])
+    assert f"its results go to {folder}\n" in text
+    assert folder.is_dir()
     assert text.count("no answer, trying again") == 2
-    assert "stage-data: SUCCEEDED" in text
-    assert "compare: SUCCEEDED" in text
-    assert "conclude: FAILED" in text
+    assert "stage-data: SUCCEEDED after " in text
+    for variant in ("baseline", "eagle3"):
+        for task in ("deploy-endpoint", "smoke-test", "benchmark", "teardown"):
+            assert f"{task} of {variant}: SUCCEEDED after " in text
+    assert "compare: SUCCEEDED after " in text
+    assert "conclude: FAILED after " in text
     assert first.done.returncode == 4, first.done.stderr
     assert f"eagle-bench fetch {first.name}" in first.done.stderr
     assert "the job ended FAILED. " in first.done.stderr
@@ -295,7 +301,7 @@ def deploying(server, config, tmp_path):
 
 def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_how_to_end_it(deploying, until):
     watched = Watched(deploying, terminal=False)
-    watched.until("deploy-endpoint: RUNNING")
+    watched.until("deploy-endpoint of baseline: RUNNING")
     watched.interrupt()
     assert watched.finish() == 130
     name = name_in(watched.text)
@@ -338,7 +344,7 @@ def test_a_job_that_still_runs_is_fetched_as_far_as_it_is(server, deploying, unt
 
 def test_ctrl_c_at_a_terminal_asks_and_can_cancel(deploying, until):
     watched = Watched(deploying, terminal=True)
-    watched.until("deploy-endpoint: RUNNING")
+    watched.until("deploy-endpoint of baseline: RUNNING")
     watched.interrupt("wait")
     until(lambda: vertex.leftovers(PLACE))
     watched.interrupt("cancel")

@@ -92,7 +92,9 @@ def test_a_job_succeeds(server, submit, caplog):
     job = submit("good-job")
     job.wait()
     assert job.state.name == "PIPELINE_STATE_SUCCEEDED"
-    assert [(task.task_name, task.state.name) for task in job.task_details] == [("tell", "SUCCEEDED")]
+    (task,) = job.task_details
+    assert (task.task_name, task.state.name) == ("tell", "SUCCEEDED")
+    assert dict(task.execution.metadata) == {"input:job": "good-job", "input:fail": False, "input:seconds": 0}
     assert "Error when trying to get or create a GCS bucket" not in caplog.text
     (written,) = server.bucket_folder("gs://bucket/root").rglob("report")
     report = json.loads(written.read_text())

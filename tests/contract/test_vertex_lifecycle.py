@@ -45,6 +45,29 @@ def test_a_variant_is_deployed_labelled_and_torn_down(order):
 
 
 @pytest.mark.parametrize(
+    ("run", "variant", "named"),
+    [
+        ("run", "base", "base"),
+        ("another-run", "base", "base of another-run"),
+        ("run", "a-variant-whose-name-is-cut-in-the-id-of", "a-variant-whose-name-is-cut-in-the-id-of"),
+    ],
+)
+def test_who_waits_for_the_machine_of_another_is_told_of_whose(server, run, variant, named):
+    run, other = run.ljust(40, "r"), "run".ljust(40, "r")
+    named = named.replace("another-run", run)
+    vertex.deploy(PLACE, run, spec(variant=variant))
+    lines = []
+    with pytest.raises(ServiceError) as caught:
+        vertex.deploy(PLACE, other, spec(variant="other"), on_progress=lines.append, timeout_s=1)
+    assert caught.value.kind == "timeout"
+    assert lines[-1].startswith(f"other: waits for the machine that {named} uses, ")
+    assert vertex.teardown(PLACE, run, variant).clean
+    lines.clear()
+    assert vertex.deploy(PLACE, other, spec(variant="other"), on_progress=lines.append).endpoint
+    assert not any("waits for the machine" in line for line in lines)
+
+
+@pytest.mark.parametrize(
     ("fault", "kind", "hint"),
     [
         ("deploy-quota", "quota", "Ask for more of CustomModelServingH100GPUsPerProjectPerRegion in us-central1"),

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 import golden_file
-from faults.cases import TRIALS, Row, Trial, rows
+from faults.cases import TRIALS, rows
+from faults.trial import Row, Trial
 from leftover_processes import nothing_left
 
 TESTS = Path(__file__).parents[1]

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import signal
 from pathlib import Path
 
@@ -24,6 +25,20 @@ def test_a_run_a_second_one_whose_engine_dies_and_a_third_that_mends_it(start, c
     out = tmp_path / "out"
     first = start("run", config(), "--engines", engines("--words=20", "--pause=0.002"), "--out", out)
     assert first.finish() == 0, first.text
+    # The baseline has the only machine first; the other waits for it, and each line says how far the run is.
+    told = [line.partition("] ")[2].rstrip() for line in first.lines]
+    done = [line for line in told if " done: " in line]
+    assert [line.partition(" done")[0] for line in done] == [
+        "baseline: c=1",
+        "baseline: c=2",
+        "other: c=1",
+        "other: c=2",
+    ]
+    for number, line in enumerate(done[:-1], 1):
+        assert re.search(rf" \(cell {number} of 4, about \d+ (s|min) left in all\)$", line), line
+    assert done[-1].endswith(" (cell 4 of 4)")
+    assert any(line.startswith("other: waits for the machine that baseline uses, ") for line in told)
+    assert "were moved to" not in first.text
 
     answer = read(out / "comparison.json")
     assert set(answer) >= KEYS
@@ -68,6 +83,7 @@ def test_a_run_a_second_one_whose_engine_dies_and_a_third_that_mends_it(start, c
     # The second run measured anew, and the first one's results are still there.
     assert kept["started_at"] > cells["baseline-c2.json"]["started_at"]
     (earlier,) = (out / "earlier").iterdir()
+    assert f"the results of an earlier run were moved to {earlier}\n" in second.text
     assert read(earlier / "comparison.json") == answer
 
     # A third one, on the same engine, goes on with the second: what it has is taken, what is missing is measured.
@@ -77,6 +93,7 @@ def test_a_run_a_second_one_whose_engine_dies_and_a_third_that_mends_it(start, c
     assert "baseline: nothing left to measure" in third.text
     assert "c=1" not in third.text
     mended = {path.name: read(path) for path in (out / "results").iterdir()}
+    assert set(mended) == set(cells)
     assert mended.pop("other-c2.json")["counts"]["completed"] == 50
     for name, cell in mended.items():
         assert cell["run_id"] == kept["run_id"]
@@ -96,10 +113,20 @@ def test_ctrl_c_leaves_nothing_running_and_says_what_was_kept(start, config, eng
     os.kill(run.process.pid, signal.SIGINT)
     assert run.finish() == 130, run.text
     assert "of 4 cells were measured and kept" in run.text
+    assert "was planned and did not come in" not in run.text
+    (line,) = [line for line in run.lines if "go on with" in line]
+    said, _, command = line.rstrip().partition("; go on with: eagle-bench ")
+    assert said == "3 of 4 cells were not measured to their end"
+    assert "was planned and did not come in" in (out / "report.html").read_text()
     assert nothing_left(str(out))
     kept = list((out / "results").iterdir())
     assert any(read(path)["counts"]["completed"] == 50 for path in kept)
     assert (out / "report.html").is_file()
+
+    again = start(*shlex.split(command), "--out", out)
+    assert again.finish() == 0, again.text
+    assert len(list((out / "results").iterdir())) == 4
+    assert sum("done: " in line for line in again.lines) == 3
 
 
 def test_an_engine_that_crashes_at_load_ends_without_a_usable_result(start, config, engines, tmp_path):

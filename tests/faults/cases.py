@@ -1,4 +1,4 @@
-"""What goes wrong, where, and what people are to be told: a row of the matrix each, several of them in one run.
+"""The rows of the fault matrix, several of them in one run.
 
 A trial is one run of the pipeline: a baseline that nothing goes wrong with, and a variant for each of its rows. Rows
 that hit the whole run have a trial of their own.
@@ -6,87 +6,10 @@ that hit the whole run have a trial of their own.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal
 
-Act = Literal["kill", "terminate", "cancel", "restart", "disk-full", "order"]
-Kept = Literal["whole", "in part", "nothing"]
-
-SIGNALS = {"kill": signal.SIGKILL, "terminate": signal.SIGTERM}
-EVER: dict[str, Any] = {"times": None}
-
-
-@dataclass(frozen=True)
-class Order:
-    """A fault that Local Vertex is told of, for the row's variant alone unless it is `anybody`'s."""
-
-    kind: str
-    details: dict[str, Any] = field(default_factory=dict)
-    anybody: bool = False
-
-
-@dataclass(frozen=True)
-class Moment:
-    """When to act: a task runs, and by then its engine was asked so often, and a line was said (`{}`: the row's id)."""
-
-    task: str
-    asked: int = 0
-    line: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One fault.
-
-    Args:
-        id: of the row, and of the variant that it hits.
-        fault, stage: as the table says them.
-        says: a pattern that what people see must hold; its groups, or all of it, stand in the table.
-        kept: what there is of the variant's cell in the end; the baseline's is whole.
-        args: of the variant's engine.
-        orders: told to Local Vertex before the run.
-        until: a line at which all orders are taken back; who waits for them goes on.
-        act, at, then: what is done by hand, when, and with which orders.
-        by: what gives the machines back: the run's own teardown, the command where no task runs any more, or the end of
-            Local Vertex itself.
-        or_less: a slow machine may come to keep nothing: the clock decides.
-    """
-
-    id: str
-    fault: str
-    stage: str
-    says: str
-    kept: Kept = "nothing"
-    args: tuple[str, ...] = ()
-    orders: tuple[Order, ...] = ()
-    until: str = ""
-    act: Act | None = None
-    at: Moment | None = None
-    then: tuple[Order, ...] = ()
-    by: Literal["the run", "cleanup", "its end"] = "the run"
-    or_less: bool = False
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One run of the pipeline.
-
-    Args:
-        ends: the job's last state, or two that it may be; LOST where nobody knows of it any more.
-        baseline: what there is of the baseline's cell in the end; None where it depends on who was quicker.
-        config: fields beyond the usual ones.
-    """
-
-    id: str
-    rows: tuple[Row, ...]
-    ends: str = "SUCCEEDED"
-    baseline: Kept | None = "whole"
-    config: dict[str, Any] = field(default_factory=dict)
-
-
-SLOW = ("--pause=0.4",)  # of a level's 50 answers of 3 words each: a minute
+from faults.stages import AFTER_THE_BASELINE, HELD_IN_SMOKE_TEST, SLOW, STAGES, cancelled, signalled
+from faults.trial import EVER, Moment, Order, Row, Trial, lasting
 
 
 def refused(word: str, fault: str, says: str) -> Row:
@@ -102,58 +25,6 @@ def storm(status: int, said: str) -> Row:
         "in part",
         orders=(Order("traffic-status", {"skip": 10, "status": status, "message": said, **EVER}),),
     )
-
-
-def lasting(kind: str, **details: Any) -> Order:
-    return Order(kind, {**EVER, **details})
-
-
-HELD_IN_DEPLOY = Order("slow-start", {"seconds": 600})
-HELD_IN_SMOKE_TEST = lasting("traffic-status", status=503, message="not yet")
-
-# The slow variant would keep the machine to itself: it waits in its smoke test until the baseline is measured.
-AFTER_THE_BASELINE: dict[str, Any] = {"orders": (HELD_IN_SMOKE_TEST,), "until": "baseline: c=1 done"}
-
-# Where a task is when something is done to it.
-STAGES = {
-    "stage data": ("stage-data", Moment("stage_data"), {}),
-    "deploy": (
-        "deploy-endpoint",
-        Moment("deploy_endpoint", line="{}: waiting for the endpoint"),
-        {"orders": (HELD_IN_DEPLOY,)},
-    ),
-    "smoke test": ("smoke-test", Moment("smoke_test"), {"orders": (HELD_IN_SMOKE_TEST,)}),
-    "benchmark": ("benchmark", Moment("benchmark", asked=8), {"args": SLOW}),
-    "teardown": ("teardown", Moment("teardown"), {}),
-}
-
-
-def signalled(stage: str, act: Act) -> Row:
-    task, moment, more = STAGES[stage]
-    name = SIGNALS[act].name
-    says, kept = rf"the task {task} was killed by {name}", "whole" if stage == "teardown" else "nothing"
-    if stage == "benchmark" and act == "terminate":  # it ends in order, with what it has
-        says, kept = "interrupted: the measurement was ended from outside", "in part"
-    return Row(f"{act}-{task}", f"the task gets {name}", stage, says, kept, act=act, at=moment, **more)
-
-
-def cancelled(stage: str) -> Trial:
-    task, moment, more = STAGES[stage]
-    baseline: Kept | None = {"stage data": "nothing", "benchmark": "whole"}.get(stage)
-    if stage == "benchmark":
-        more = {**more, **AFTER_THE_BASELINE}
-    row = Row(
-        f"cancel-{task}",
-        "the job is cancelled",
-        stage,
-        "was cancelled",
-        "whole" if stage == "teardown" else "in part" if stage == "benchmark" else "nothing",
-        act="cancel",
-        at=moment,
-        by="cleanup",
-        **more,
-    )
-    return Trial(f"cancel-{task}", (row,), "CANCELLED", baseline)
 
 
 TRIALS = (

@@ -17,22 +17,19 @@ from typing import Any
 import httpx
 
 from eagle_bench import cli, config_file
-from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, vertex
+from eagle_bench.adapters import pipeline_jobs, submissions, vertex
 from eagle_bench.adapters.pipeline_template import compile_template
-from eagle_bench.errors import ServiceError
 from eagle_bench.gathering import gather
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Engine, Settings
-from eagle_bench.progress import told
-from faults.cases import SIGNALS, Order, Row, Trial
-from faults.secret_search import HUB_TOKEN_OF_SECRET, HUB_TOKEN_OF_USER, SecretSearch, task_of
-from leftover_processes import command_of, descendants
+from faults.secret_search import HUB_TOKEN_OF_SECRET, HUB_TOKEN_OF_USER, SecretSearch
+from faults.trial import Order, Row, Trial
+from faults.watch import Watch
 
 TINY_ENGINE = Path(__file__).parents[1] / "contract" / "tiny_engine.py"
 PLACE = vertex.Place("local-project", "us-central1")
 ROOT = "gs://local-bucket/eagle-bench"
 SECRET = "projects/local-project/secrets/hf/versions/latest"
-POLL_S = 0.25
 
 
 @dataclass
@@ -92,7 +89,7 @@ class Lab:
         config = config_file.validate(self._config(trial))
         job = pipeline_jobs.prepare(config, self._template, trial.id, {"machine": "a laboratory"})
         parameters = pipeline_jobs.parameters_of(job)
-        watch = _Watch(self, trial, self._search)
+        watch = Watch(self, trial, self._search)
         state = watch.follow(submissions.submit(job))
         left = [made.resource for made in vertex.leftovers(PLACE, trial.id)]
         self._request("DELETE", "/local/faults")
@@ -172,111 +169,6 @@ class Lab:
         answer.raise_for_status()
 
 
-class _Watch:
-    """Follows a job: its words, its processes, the moments to act at."""
-
-    def __init__(self, lab: Lab, trial: Trial, search: SecretSearch) -> None:
-        self._lab, self._trial, self._search = lab, trial, search
-        self._seen: set[tuple[object, ...]] = set()
-        self.waiting = [row for row in trial.rows if row.act]
-        self._held = [row for row in trial.rows if row.until]
-        self.lines: list[str] = []
-        self.leaks: set[str] = set()
-
-    @property
-    def finished(self) -> list[str]:
-        """Variants whose cell was said to be done."""
-        return [line.partition(":")[0] for line in self.lines if ": c=1 done" in line]
-
-    def follow(self, name: str) -> running_jobs.JobState:
-        while True:
-            try:
-                state = running_jobs.state_of(name)
-            except ServiceError as error:
-                if not running_jobs.passing(error):
-                    return running_jobs.JobState(name, "LOST", str(error), ())
-            else:
-                self._listen()
-                if state.ended:
-                    return state
-            self._look(name)
-            time.sleep(POLL_S)
-
-    def _listen(self) -> None:
-        logs = sorted(self._lab.server.job_folder(self._trial.id).glob("*.log"))
-        lines = (told(line) for log in logs for line in log.read_text(errors="replace").splitlines())
-        self.lines = [line for line in lines if line]
-
-    def _look(self, name: str) -> None:
-        tasks = []
-        for pid in descendants(self._lab.server.pid):
-            words = command_of(pid)
-            if (pid, *words) not in self._seen:
-                self._seen.add((pid, *words))
-                self.leaks.update(self._search.in_process(words, _environment(pid)))
-            if words[1:3] == ["-m", "kfp.dsl.executor_main"] and (task := task_of(words)):
-                tasks.append(_Task(pid, task, words))
-        for row in tuple(self._held):
-            if any(row.until in line for line in self.lines):
-                self._held.remove(row)
-                self._lab.clear_faults()
-        for row in tuple(self.waiting):
-            found = [task for task in tasks if self._is_at(row, task)]
-            if found:
-                self.waiting.remove(row)
-                self._act(row, found[0], name)
-
-    def _is_at(self, row: Row, task: _Task) -> bool:
-        at, run_id = row.at, self._trial.id
-        assert at
-        return (
-            task.function == at.task
-            and task.variant in {None, row.id}
-            and any(at.line.format(row.id) in line for line in (*self.lines, ""))
-            and (not at.asked or self._lab.engine_log(run_id, row.id).count("POST") >= at.asked)
-        )
-
-    def _act(self, row: Row, task: _Task, name: str) -> None:
-        if row.act in SIGNALS:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(task.pid, SIGNALS[row.act])
-        elif row.act == "cancel":
-            running_jobs.cancel(name)
-        elif row.act == "restart":
-            self._lab.restart()
-        elif row.act == "disk-full":
-            path = task.output("cell")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.symlink_to("/dev/full")
-        elif row.act == "order":
-            self._lab.clear_faults()
-            self._lab.order(self._trial, row, row.then)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """A process that runs a component."""
-
-    pid: int
-    function: str
-    words: list[str]
-
-    @property
-    def _input(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.words[self.words.index("--executor_input") + 1])
-        return found
-
-    @property
-    def variant(self) -> str | None:
-        """The id of its variant; None for one that serves all."""
-        given = self._input["inputs"].get("parameterValues", {}).get("variant")
-        return given["id"] if given else None
-
-    def output(self, name: str) -> Path:
-        (artifact,) = self._input["outputs"]["artifacts"][name]["artifacts"]
-        return Path(artifact["uri"])
-
-
 def _ordered(trial: Trial, row: Row, order: Order) -> dict[str, Any]:
     match = {} if order.anybody else {"match": vertex.endpoint_id(trial.id, row.id)}
     return {"kind": order.kind, **match, **order.details}
@@ -298,14 +190,6 @@ def _cleanup(run_id: str) -> str:
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), contextlib.suppress(SystemExit):
         cli.main(["cleanup", run_id, "--project", PLACE.project, "--location", PLACE.location, "--yes"])
     return said.getvalue()
-
-
-def _environment(pid: int) -> dict[str, str]:
-    try:
-        pairs = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return {}
-    return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
 
 
 def _free_port() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from eagle_bench.local_vertex import machines
 from eagle_bench.local_vertex.machines import Machine, Turns
 
 
@@ -121,12 +122,91 @@ def test_slots_and_modes():
     async def test():
         one, two = Machine(1, 0), Machine(2, 0)
         assert (one.mode, two.mode) == ("one-at-a-time", "turns")
-        await one.take_slot()
-        assert one.full
-        waiting = asyncio.create_task(one.take_slot())
+        await one.take_slot("a")
+        waiting = asyncio.create_task(one.take_slot("b"))
         await settled()
         assert not waiting.done()
-        one.give_slot_back()
+        assert (one.ahead_of("b"), one.ahead_of("a"), one.ahead_of("c")) == (("a",), (), ())
+        one.give_slot_back("a")
         await waiting
+        assert one.ahead_of("b") == ()
+
+    run(test)
+
+
+def test_the_first_gets_the_only_machine_though_others_ask_before():
+    async def test():
+        machine = Machine(1, 0, first="baseline")
+        others = [asyncio.create_task(machine.take_slot(name)) for name in ("b", "c")]
+        await settled()
+        assert machine.ahead_of("b") == ("baseline",)
+        await machine.take_slot("baseline")
+        await settled()
+        assert not any(other.done() for other in others)
+        machine.give_slot_back("baseline")
+        await others[0]
+        assert machine.ahead_of("c") == ("b",)
+        machine.give_slot_back("b")
+        await others[1]
+
+    run(test)
+
+
+def test_of_two_machines_one_is_kept_for_the_first():
+    async def test():
+        machine = Machine(2, 0, first="baseline")
+        await machine.take_slot("b")
+        other = asyncio.create_task(machine.take_slot("c"))
+        await settled()
+        assert not other.done()
+        assert machine.ahead_of("c") == ("b", "baseline")
+        await machine.take_slot("baseline")
+        machine.give_slot_back("baseline")
+        await other
+
+    run(test)
+
+
+def test_a_first_that_never_comes_does_not_stop_the_others(monkeypatch):
+    monkeypatch.setattr(machines, "FIRST_PATIENCE_S", 0.0)
+
+    async def test():
+        machine = Machine(1, 0, first="baseline")
+        await machine.take_slot("b")
+        late = asyncio.create_task(machine.take_slot("baseline"))
+        await settled()
+        assert machine.ahead_of("baseline") == ("b",)
+        machine.give_slot_back("b")
+        await late
+
+    run(test)
+
+
+def test_who_stops_waiting_for_a_machine_does_not_get_one():
+    async def test():
+        machine = Machine(1, 0)
+        await machine.take_slot("a")
+        impatient, late = (asyncio.create_task(machine.take_slot(name)) for name in ("b", "c"))
+        await settled()
+        impatient.cancel()
+        await settled()
+        machine.give_slot_back("a")
+        late.cancel()  # just as it got it
+        await settled()
+        await machine.take_slot("d")
+
+    run(test)
+
+
+def test_who_waits_for_a_turn_knows_for_whose():
+    async def test():
+        machine = Machine(2, 0)
+        async with machine.turn_of("a"):
+            other = asyncio.create_task(machine.turn_of("b").__aenter__())
+            await settled()
+            assert machine.ahead_of("b") == ("a",)
+            assert machine.ahead_of("a") == ()
+        await other
+        assert machine.ahead_of("b") == ()
 
     run(test)

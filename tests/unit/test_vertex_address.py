@@ -6,6 +6,7 @@ import pytest
 from google.api_core import exceptions
 from google.auth.exceptions import DefaultCredentialsError, RefreshError
 
+from eagle_bench.adapters.running_jobs import artifacts_folder, console_link, schedules_link
 from eagle_bench.adapters.vertex_address import Place, address
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.errors import ServiceError
@@ -23,6 +24,16 @@ def test_the_local_address_with_it(monkeypatch):
     there = address("europe-west4")
     assert (there.api, there.transport) == ("http://127.0.0.1:1234", "rest")
     assert there.resource_url("projects/p/x") == "http://127.0.0.1:1234/v1/projects/p/x"
+
+
+def test_only_what_runs_on_vertex_ai_has_a_page_in_the_console(monkeypatch):
+    job, place = "projects/p/locations/l/pipelineJobs/j", Place("p", "l")
+    monkeypatch.delenv("EAGLE_BENCH_VERTEX_API", raising=False)
+    assert console_link(job) == "https://console.cloud.google.com/vertex-ai/locations/l/pipelines/runs/j?project=p"
+    assert schedules_link(place) == "https://console.cloud.google.com/vertex-ai/pipelines/schedules?project=p"
+    assert artifacts_folder(job) is None
+    monkeypatch.setenv("EAGLE_BENCH_VERTEX_API", "http://127.0.0.1:1234/")
+    assert (console_link(job), schedules_link(place)) == (None, None)
 
 
 def test_a_place_from_a_resource_name():

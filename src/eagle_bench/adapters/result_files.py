@@ -12,6 +12,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from eagle_bench.adapters.earlier_results import set_aside_in
 from eagle_bench.adapters.vllm_results import cell_of
 from eagle_bench.comparison import Comparison
 from eagle_bench.errors import InputError
@@ -107,7 +108,8 @@ def read_comparison(path: Path) -> Comparison:
 def _files(path: Path) -> Iterator[tuple[Path, bool]]:
     """Files to read, each with whether it must be a result."""
     if path.is_dir():
-        yield from ((file, False) for file in sorted(path.rglob("*.json")))
+        found = (file for file in sorted(path.rglob("*.json")) if not set_aside_in(file, path))
+        yield from ((file, False) for file in found)
     elif path.exists():
         yield path, True
     else:

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from eagle_bench.adapters.google_rest import call
+from eagle_bench.adapters.job_tasks import TaskState, tasks_of
 from eagle_bench.adapters.vertex import Left, Place, address, leftovers, not_deleted, teardown_id
+from eagle_bench.adapters.vertex_address import on_this_machine
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
 from eagle_bench.errors import ServiceError
@@ -21,16 +24,6 @@ CANCEL_TIMEOUT_S = 900.0
 JOB_ID = re.compile(r"[a-z0-9][-a-z0-9]{0,127}")
 ADDED = re.compile(r";?\s*(Job \(project_id = |Failed to handle the job: )")
 CONSOLE = "https://console.cloud.google.com/vertex-ai"
-
-
-@dataclass(frozen=True)
-class TaskState:
-    """One task of a job. States are without Vertex AI's prefixes: RUNNING, SUCCEEDED, …"""
-
-    id: str
-    name: str
-    state: str
-    error: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,10 +84,7 @@ def job_state(job: Any, job_name: str) -> JobState:
         name=job_name,
         state=job.state.name.removeprefix("PIPELINE_STATE_"),
         error=job.error.message or None if job.error else None,
-        tasks=tuple(
-            TaskState(str(task.task_id), task.task_name, task.state.name, task.error.message or None)
-            for task in job.job_detail.task_details
-        ),
+        tasks=tasks_of(job),
     )
 
 
@@ -183,15 +173,31 @@ def cancel_and_give_back(job_name: str, say: Callable[[str], None]) -> JobState:
     return state
 
 
-def console_link(job_name: str) -> str:
-    """Where a person sees the job."""
+def console_link(job_name: str) -> str | None:
+    """The job's page in the console; None for a job of Local Vertex, which has none."""
+    if on_this_machine():
+        return None
     place = Place.of(job_name)
     run_id = job_name.rsplit("/", 1)[-1]
     return f"{CONSOLE}/locations/{place.location}/pipelines/runs/{run_id}?project={place.project}"
 
 
-def schedules_link(place: Place) -> str:
-    """Where a person sees, pauses and deletes schedules."""
+def artifacts_folder(job_name: str) -> str | None:
+    """Where a job of Local Vertex leaves its results on this machine; None where that can't be told."""
+    if not on_this_machine():
+        return None
+    try:
+        state = call("aiplatform", "GET", "local/state", doing="ask Local Vertex for its folders")
+    except ServiceError:
+        return None
+    found = state["artifacts"].get(job_name)
+    return str(found) if found else None
+
+
+def schedules_link(place: Place) -> str | None:
+    """Where a person sees, pauses and deletes schedules; None for those of Local Vertex."""
+    if on_this_machine():
+        return None
     return f"{CONSOLE}/pipelines/schedules?project={place.project}"
 
 

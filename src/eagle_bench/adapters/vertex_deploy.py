@@ -9,16 +9,19 @@ from typing import Any
 from eagle_bench.adapters.deploy_advice import advised
 from eagle_bench.adapters.vertex_address import Address, Place, address
 from eagle_bench.adapters.vertex_errors import told
+from eagle_bench.adapters.vertex_machines import Ahead
 from eagle_bench.adapters.vertex_names import endpoint_id, labels
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancelled_unless_done, deploys_under_way, wait
 from eagle_bench.adapters.vertex_request import deploy_request
 from eagle_bench.adapters.vertex_secrets import read_secret
 from eagle_bench.adapters.vertex_teardown import teardown_id
 from eagle_bench.errors import ServiceError
+from eagle_bench.units import conjunction
 from eagle_bench.variants import VariantSpec
 
 DEFAULT_INFERENCE_TIMEOUT_S = 600
 WAITING_MARGIN_S = 600
+WAITS_FOR_MACHINE = "waits for the machine"
 
 
 @dataclass(frozen=True)
@@ -75,9 +78,18 @@ def deploy(
     else:
         on_progress(f"{spec.id}: going on with the deploy that is under way")
 
-    def on_poll(elapsed_s: float) -> None:
+    ahead = Ahead(run_id)
+
+    def on_poll(elapsed_s: float, now: Any) -> None:
         labelled.put()
-        on_progress(f"{spec.id}: waiting for the endpoint to serve, {elapsed_s:.0f} s so far")
+        others = ahead.of(now)
+        use = "uses" if len(others) == 1 else "use"
+        doing = (
+            f"{WAITS_FOR_MACHINE} that {conjunction(list(others))} {use}"
+            if others
+            else "waiting for the endpoint to serve"
+        )
+        on_progress(f"{spec.id}: {doing}, {elapsed_s:.0f} s so far")
 
     own_timeout_s = (spec.serving.deploy_timeout_s if spec.serving else 7200) + WAITING_MARGIN_S
     with cancelled_unless_done(client, operation):

@@ -26,14 +26,14 @@ def wait(
     doing: str,
     poll_s: float,
     timeout_s: float,
-    on_poll: Callable[[float], None] = lambda elapsed_s: None,
+    on_poll: Callable[[float, Any], None] = lambda elapsed_s, operation: None,
 ) -> Any:
     """Wait for an operation by name; returns it (`google.longrunning.Operation`), done and without an error.
 
     Args:
         client: a generated client of the service that began it.
         doing: what is waited for, for messages: "deploy x".
-        on_poll: called after each look, with the seconds waited so far.
+        on_poll: called after each look, with the seconds waited so far and the operation, None if it was not to be had.
 
     Raises:
         ServiceError: it failed, or was not done in time ("timeout"), or could not be asked about for long.
@@ -45,6 +45,7 @@ def wait(
                 operation = client.get_operation({"name": name}, timeout=CALL_TIMEOUT_S)
             heard = time.monotonic()
         except ServiceError as error:
+            operation = None
             # A lost connection or a busy API says nothing about the operation.
             if error.kind not in {"unavailable", "timeout", "quota"} or time.monotonic() - heard > PATIENCE_S:
                 raise
@@ -54,7 +55,7 @@ def wait(
                     raise failed(doing, operation.error.code, operation.error.message)
                 return operation
         elapsed_s = time.monotonic() - began
-        on_poll(elapsed_s)
+        on_poll(elapsed_s, operation)
         if elapsed_s > timeout_s:
             raise ServiceError(
                 f"Vertex AI did not {doing} within {timeout_s:g} s (operation {name}).",

@@ -14,8 +14,11 @@ from pathlib import Path
 VERSION = "2.13.0"
 
 
-def install(python: Path) -> None:
+def install(python: Path, *, show: bool = False) -> None:
     """Try a local CPU wheel, then the index named by TORCH_INDEX_URL, then the default index.
+
+    Args:
+        show: let pip show how far it is on standard output.
 
     Raises:
         RuntimeError: none of them had it; the message is pip's last words.
@@ -25,11 +28,12 @@ def install(python: Path) -> None:
     if index:
         attempts.append([f"torch=={VERSION}", "--index-url", index])
     attempts.append([f"torch=={VERSION}"])
-    words = ""
+    words, quiet = "", [] if show else ["--quiet", "--progress-bar", "off"]
     for arguments in attempts:
         done = subprocess.run(
-            [str(python), "-m", "pip", "install", "--quiet", "--progress-bar", "off", *arguments],
-            capture_output=True,
+            [str(python), "-m", "pip", "--disable-pip-version-check", "install", *quiet, *arguments],
+            stdout=None if show else subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
@@ -41,6 +45,6 @@ def install(python: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        install(Path(sys.argv[1]))
+        install(Path(sys.argv[1]), show=sys.stdout.isatty())
     except RuntimeError as error:
         sys.exit(str(error))

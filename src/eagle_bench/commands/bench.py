@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 import signal
-import stat
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,8 +14,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from eagle_bench.commands import cell_file
 from eagle_bench.config import least_requests
-from eagle_bench.errors import EagleBenchError, InputError, NoUsableResult
+from eagle_bench.errors import InputError, NoUsableResult
 from eagle_bench.results import CellResult, CellSettings, Summary
 from eagle_bench.units import NOTHING, milliseconds, rate, significant
 
@@ -95,7 +94,13 @@ def _text(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     callback=_finite,
     help="End after a round once the 95 % intervals are narrower than this, such as 0.02.",
 )
-@click.option("--out", required=True, metavar="cell.json", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--out",
+    required=True,
+    metavar="cell.json",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File of the result; what it held is moved into earlier/ beside it.",
+)
 def command(
     base_url: str,
     concurrency: int,
@@ -124,7 +129,7 @@ def command(
         from eagle_bench.adapters.vllm_client import measure
         from eagle_bench.workload import cell_prompts
 
-        out = _place(out, prompts_file)
+        out = cell_file.place(out, prompts_file)
         folder = sources.fetch_tokenizer(tokenizer, None) if tokenizer else None
         warmup, measured = cell_prompts(
             prompts_file,
@@ -169,7 +174,7 @@ def command(
             on_progress=tell,
         )
         started.set()
-        _write(result, out)
+        cell_file.write(result, out)
     _report(result, out)
     for warning in result.warnings:
         if warning.startswith("failure_rate"):
@@ -256,47 +261,6 @@ def _token(variable: str | None) -> Callable[[], str] | None:
     if not value.isascii() or not value.isprintable():
         raise InputError(f"--api-key-env {variable}: it holds something else than printable ASCII, and can't be sent.")
     return lambda: value
-
-
-def _place(out: Path, prompts_file: Path) -> Path:
-    """Where the result will stand, links followed; nothing is left there but its folder.
-
-    Raises:
-        InputError: it can't be written there, or is the file of prompts.
-    """
-    try:
-        place = out.resolve()
-        if place == prompts_file.resolve():
-            raise InputError(f"--out {out}: is the file of prompts; the result would replace it.")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.exists() and not stat.S_ISREG(place.stat().st_mode):
-            raise InputError(f"--out {out}: is not a file.")
-        with tempfile.TemporaryFile(dir=place.parent) as file:
-            file.write(b"{}")
-    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"--out {out}: it can't be written: {reason}.") from None
-    return place
-
-
-def _write(result: CellResult, out: Path) -> None:
-    """Write the result whole or not at all, and elsewhere where its place has become unusable.
-
-    Raises:
-        EagleBenchError: it does not stand in its place; says where it was kept.
-    """
-    text = result.model_dump_json()
-    partial = out.with_name(f".{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(out)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile("w", prefix="cell-", suffix=".json", encoding="utf-8", delete=False) as kept:
-            kept.write(text)
-        raise EagleBenchError(
-            f"--out {out}: it can't be written: {error.strerror}.", hint=f"The result was kept in {kept.name}."
-        ) from None
 
 
 def _report(result: CellResult, out: Path) -> None:

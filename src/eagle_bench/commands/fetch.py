@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("job")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for them; by default JOB's id.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for them, by default JOB's id; what was fetched before is moved into earlier/ there.",
+)
 @click.option("--project", envvar="GOOGLE_CLOUD_PROJECT", help="Project of the job, where JOB is only its id.")
 @click.option("--location", default="us-central1", show_default=True, help="Region of the job, likewise.")
 @json_output.option
@@ -47,10 +51,10 @@ def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     click.echo(f"{found.run_id}: {state.state}{f': {state.reason}' if state.reason else ''}")
     for task in state.tasks:
         if task.error:
-            click.echo(f"{task.name}: {task.state}: {task.error}", err=True)
+            click.echo(f"{task.label}: {task.state}: {task.error}", err=True)
     with TemporaryDirectory() as scratch:
         job_results.download(found, Path(scratch))
-        make_room(folder)
+        make_room(folder, lambda text: click.echo(text, err=True))
         gathered = gather(Path(scratch), found.run_id, found.parameters, folder, ended=state.ended)
     so_far = f"still running: {gathered.cells} of {gathered.planned} cells so far"
     tell(outcome(found.run_id, state.state, state.error, gathered, folder))

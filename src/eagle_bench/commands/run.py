@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -15,9 +17,11 @@ from eagle_bench import config_file
 from eagle_bench.commands import json_output
 from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
 from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.units import count
 
 if TYPE_CHECKING:
     from eagle_bench.commands.json_output import Tell
+    from eagle_bench.gathering import Gathered
     from eagle_bench.local_run import LocalRun
     from eagle_bench.local_vertex.settings import Settings
 
@@ -26,7 +30,11 @@ Say = Callable[[str], None]
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path), required=False)
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for report and results.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for report and results; an earlier run's are moved into earlier/ there.",
+)
 @click.option(
     "--engines",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -92,11 +100,25 @@ def command(
         settings = settings.model_copy(update={"docker": ("docker",)})
     with json_output.json_only(as_json) as tell:
         ended = local_run.run(ready, settings, folder, say, addresses, resume)
-        return _tell(ended, settings, folder, tell)
+        return _tell(ended, settings, folder, _go_on(config, folder, engines, slots, images), tell)
 
 
-def _tell(ended: LocalRun, settings: Settings, folder: Path, tell: Tell) -> int:
-    """Show how a run ended; the exit status comes back."""
+def _go_on(config: Path | None, folder: Path, engines: Path | None, slots: int, images: tuple[str, ...]) -> str:
+    """The command that goes on with a run, with all that this one was given."""
+    words = ["eagle-bench", "run", *([str(config)] if config else []), "--resume", os.path.relpath(folder)]
+    if engines:
+        words += ["--engines", str(engines)]
+    if slots > 1:
+        words += ["--slots", str(slots)]
+    return shlex.join([*words, *(word for image in images for word in ("--image", image))])
+
+
+def _tell(ended: LocalRun, settings: Settings, folder: Path, go_on: str, tell: Tell) -> int:
+    """Show how a run ended; the exit status comes back.
+
+    Args:
+        go_on: the command that measures what this run lacks.
+    """
     from eagle_bench.commands.shown import outcome, show_results, shown_reason
     from eagle_bench.tasks.compare import require_usable
 
@@ -109,17 +131,27 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, tell: Tell) -> int:
             click.echo("interrupted before anything was measured; nothing is left running.", err=True)
             return INTERRUPTED
         raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
-    show_results(gathered.answer, folder)
+    show_results(gathered.answer, folder, name_missing=ended.state == "SUCCEEDED")
     if ended.state == "CANCELLED":
         _require_clean(ended)
         click.echo(f"interrupted; {gathered.kept} and kept; nothing is left running.", err=True)
+        _tell_missing(gathered, go_on)
         return INTERRUPTED
     if ended.state != "SUCCEEDED":
         why = f" {shown}" if (shown := shown_reason(ended.error, said=_only_concluded(ended.error))) else ""
         click.echo(f"the run ended {ended.state}; {gathered.kept} and kept.{why}", err=True)
+        _tell_missing(gathered, go_on)
     require_usable(gathered.answer)
     _require_clean(ended)
     return 0
+
+
+def _tell_missing(gathered: Gathered, go_on: str) -> None:
+    """Count the cells that were not measured to their end, and say how to measure them, where others can be taken."""
+    missing = gathered.planned - gathered.whole
+    if missing:
+        how = f"; go on with: {go_on}" if gathered.whole else ""
+        click.echo(f"{missing} of {count(gathered.planned, 'cell')} were not measured to their end{how}", err=True)
 
 
 def _only_concluded(error: str | None) -> bool:

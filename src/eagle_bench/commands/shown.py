@@ -56,13 +56,18 @@ def shown_reason(error: str | None, *, said: bool = True) -> str | None:
     return None if said and error and FAILED_TASKS in error else reason(error)
 
 
-def show_results(answer: Comparison, folder: Path) -> None:
-    """Print the answer, where its files are, and each cell that failed or had failures."""
+def show_results(answer: Comparison, folder: Path, *, name_missing: bool = True) -> None:
+    """Print the answer, where its files are, and each cell that failed or had failures.
+
+    Args:
+        name_missing: whether each cell that did not come in is named; False where it is known why, and how many they are.
+    """
     from rich.console import Console
 
     from eagle_bench.report.terminal import print_comparison
 
-    print_comparison(answer, Console())
+    named = tuple(one for one in answer.warnings if name_missing or one.code != "missing_cell")
+    print_comparison(answer.model_copy(update={"warnings": named}), Console())
     click.echo(f"\nreport:  {folder / REPORT}\nresults: {folder / COMPARISON}, {folder / RESULTS}/")
     for cell in answer.cells:
         if cell.failure or cell.counts.failed:

@@ -72,7 +72,7 @@ def command(
 ) -> int:
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
     from eagle_bench.adapters import pipeline_jobs, submissions
-    from eagle_bench.adapters.running_jobs import console_link, schedules_link
+    from eagle_bench.adapters.running_jobs import schedules_link
     from eagle_bench.adapters.vertex_address import Place
 
     given = config_file.load(config, needs=("pipeline_root",))
@@ -109,7 +109,7 @@ def command(
             _check_images(job)
         if cron is not None:
             name = submissions.schedule(job, cron, f"eagle-bench {config.stem}", service_account=given.service_account)
-            click.echo(f"scheduled {name}: {cron}\n{schedules_link(place)}")
+            click.echo("\n".join(filter(None, (f"scheduled {name}: {cron}", schedules_link(place)))))
             return 0
         name = submissions.submit(
             job,
@@ -118,7 +118,7 @@ def command(
             on_trouble=lambda text: click.echo(text, err=True),
         )
     with json_output.json_only(as_json) as tell:
-        click.echo(f"submitted {name}\n{console_link(name)}")
+        click.echo("\n".join(filter(None, (f"submitted {name}", _where(name)))))
         try:
             if not wait:
                 click.echo(_next_steps(name))
@@ -150,6 +150,14 @@ def _preflight(given: Config) -> None:
         if error.kind == "unavailable":
             error.hint = f"{error.hint or ''} Or leave the check to the job: --skip-checks.".strip()
         raise
+
+
+def _where(name: str) -> str | None:
+    """Where a person finds the job: its page, or its folder where it runs on this machine."""
+    from eagle_bench.adapters.running_jobs import artifacts_folder, console_link
+
+    folder = artifacts_folder(name)
+    return f"it runs on this machine, and its results go to {folder}" if folder else console_link(name)
 
 
 def _next_steps(name: str) -> str:

@@ -10,6 +10,7 @@ import click
 from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
+from eagle_bench.commands.job_lines import JobLines
 from eagle_bench.commands.shown import shown_reason
 from eagle_bench.errors import NoUsableResult, ServiceError
 from eagle_bench.plain_text import plain_line
@@ -27,41 +28,38 @@ def wait(name: str) -> int:
         ServiceError: it can't be looked up any more; it runs on.
     """
     obey_signals()
-    seen: dict[str, str] = {}
+    lines = JobLines()
     while True:
         try:
-            return _follow(name, seen)
+            return _follow(name, lines)
         except KeyboardInterrupt:
             choice = _choice()
         if choice == "wait":
             continue
         if choice == "cancel":
             return _cancel(name)
-        click.echo(f"it runs on: {running_jobs.console_link(name)}\n{_how_to_end(name)}", err=True)
+        click.echo(f"{_runs_on(name)}\n{_how_to_end(name)}", err=True)
         return INTERRUPTED
 
 
-def _follow(name: str, seen: dict[str, str]) -> int:
+def _follow(name: str, lines: JobLines) -> int:
     state: running_jobs.JobState | None = None
     try:
         for now in running_jobs.watch(name, patience_s=PATIENCE_S, on_trouble=_trouble):
             state = now
-            for task in state.tasks:
-                if seen.get(task.id) != task.state:
-                    seen[task.id] = task.state
-                    _say(f"{task.name}: {task.state}{f': {task.error}' if task.error else ''}")
+            for line in lines.of(state, datetime.now().astimezone()):
+                _say(line)
     except ServiceError as error:
-        error.hint = (
-            f"{error.hint or ''} The job runs on: {running_jobs.console_link(name)} {_how_to_end(name)}".strip()
-        )
+        error.hint = f"{error.hint or ''} {_runs_on(name)} {_how_to_end(name)}".strip()
         raise
     assert state is not None
     if state.state != "SUCCEEDED":
         why = f" {shown}" if (shown := shown_reason(state.error)) else ""
         answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
+        link = running_jobs.console_link(name)
         raise (ServiceError if answered else NoUsableResult)(
             f"the job ended {state.state}.{why}",
-            hint=f"{running_jobs.console_link(name)} – what there is: eagle-bench fetch {name}",
+            hint=f"{f'{link} – ' if link else ''}what there is: eagle-bench fetch {name}",
         )
     _say(f"the job SUCCEEDED; report and results: eagle-bench fetch {name}")
     return 0
@@ -88,6 +86,11 @@ def _cancel(name: str) -> int:
         return INTERRUPTED
     _say(f"the job is {state.state}, and nothing of it is left; what it measured: eagle-bench fetch {name}")
     return INTERRUPTED
+
+
+def _runs_on(name: str) -> str:
+    link = running_jobs.console_link(name)
+    return f"The job runs on: {link}" if link else "The job runs on."
 
 
 def _how_to_end(name: str) -> str:

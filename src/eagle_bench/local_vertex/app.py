@@ -42,7 +42,7 @@ class LocalVertexApp:
 
     def __init__(self, settings: Settings, tokens: Tokens, job_environment: Mapping[str, str]) -> None:
         self.tokens, self.faults = tokens, Faults(settings.faults)
-        self.machine = Machine(settings.slots, settings.turn_linger_s)
+        self.machine = Machine(settings.slots, settings.turn_linger_s, settings.first)
         self.operations = Operations()
         self.deployments = Deployments(settings, self.machine, self.faults)
         self.registry = Registry(self.deployments, self.operations, self.faults)
@@ -150,6 +150,7 @@ class LocalVertexApp:
             "slots": self.machine.slots,
             "mode": self.machine.mode,
             "state_dir": str(self._settings.state_dir),
+            "artifacts": {job.name: str(job.artifacts) for job in self.jobs.jobs.values() if job.artifacts},
             "operations": {
                 op.name: op.progress for op in self.operations.under("projects") if not op.as_json()["done"]
             },

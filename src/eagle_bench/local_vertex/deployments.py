@@ -90,8 +90,9 @@ class Deployments:
             raise OperationFailed(refusals.INTERNAL, f"Model server failed to start: {fault.message}.")
         if self.faults.strike("operation-hangs", endpoint.name):
             await asyncio.Event().wait()
-        operation.report("waiting for a free machine" if self.machine.full else "taking a machine")
-        await self.machine.take_slot()
+        operation.report("waiting for a machine")
+        operation.trouble = lambda: self._no_machine(endpoint)
+        await self.machine.take_slot(endpoint.name)
         endpoint.holds_slot = True
         try:
             async with self.machine.turn_of(endpoint.name):
@@ -108,6 +109,11 @@ class Deployments:
         }
         return {"publisherModel": model.source, "endpoint": endpoint.name, "model": model.name}
 
+    def _no_machine(self, endpoint: Endpoint) -> str:
+        """Which endpoints have the machine that this one waits for; "" where it waits for none."""
+        others = self.machine.ahead_of(endpoint.name)
+        return f"local-vertex machine: in use by {', '.join(others)}" if others else ""
+
     async def stop_engine(self, endpoint: Endpoint) -> None:
         """End the endpoint's engine and give its machine back, in this order, also where the caller is cancelled."""
         stopping = asyncio.create_task(self._stop_engine(endpoint))
@@ -121,7 +127,7 @@ class Deployments:
             await engine.process.stop()
         if endpoint.holds_slot:
             endpoint.holds_slot = False
-            self.machine.give_slot_back()
+            self.machine.give_slot_back(endpoint.name)
 
     async def stop_all(self) -> None:
         await asyncio.gather(*self._stopping, *(self.stop_engine(endpoint) for endpoint in self.endpoints.values()))

@@ -19,6 +19,7 @@ from eagle_bench.local_vertex.containers import Containers
 from eagle_bench.local_vertex.task_process import environment_for, killed, run_with_log
 
 TASK = threading.local()
+JOB_ID = "{{$.pipeline_job_uuid}}"  # kfp's placeholder for it
 
 
 def main(folder: Path) -> None:
@@ -91,7 +92,10 @@ class _Tasks:
             TASK.name, TASK.status = name, 0
             TASK.log_file = self._folder / f"{int(number):02d}-{name}.log"
             TASK.image = task["executor_spec"].container.image
-            self._report(taskId=number, taskName=name, state="RUNNING", createTime=_now(), startTime=_now())
+            began: dict[str, Any] = {"state": "RUNNING", "createTime": _now(), "startTime": _now()}
+            began["execution"] = self._execution(name, task["component_spec"], task["arguments"])
+            began["inputs"] = self._artifacts(task["arguments"])
+            self._report(taskId=number, taskName=name, **began)
             succeeded, outputs = False, {}
             try:
                 # The runner makes an id up; PIPELINE_JOB_ID_PLACEHOLDER must be the submitted job's, as on Vertex AI.
@@ -124,18 +128,28 @@ class _Tasks:
         assert self._containers
         return self._run(self._containers.argv(TASK.image, full_command, env_vars or {}))
 
-    def _artifacts(self, outputs: dict[str, Any]) -> dict[str, Any]:
-        """A task's output artifacts, with the gs:// addresses of their files."""
-        root = f"{self._buckets}/"
-        return {
-            key: {"artifacts": [{"displayName": key, "uri": output.uri.replace(root, "gs://", 1)}]}
-            for key, output in outputs.items()
-            if hasattr(output, "uri")
-        }
+    def _execution(self, name: str, component: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+        """What Vertex AI keeps of a task that began: its parameters, by name."""
+        given = {key: arguments[key] for key in component.input_definitions.parameters if key in arguments}
+        metadata = {f"input:{key}": self._job_id if value == JOB_ID else value for key, value in given.items()}
+        return {"displayName": name, "schemaTitle": "system.ContainerExecution", "metadata": metadata}
+
+    def _artifacts(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The artifacts among a task's inputs or outputs, with the gs:// addresses of their files."""
+        found = {}
+        for key, value in values.items():
+            listed = [one for one in (value if isinstance(value, list) else [value]) if hasattr(one, "uri")]
+            if listed:
+                found[key] = {"artifacts": [self._artifact(key, one) for one in listed]}
+        return found
+
+    def _artifact(self, key: str, artifact: Any) -> dict[str, Any]:
+        uri = artifact.uri.replace(f"{self._buckets}/", "gs://", 1)
+        return {"displayName": key, "uri": uri, "metadata": dict(artifact.metadata)}
 
     def _report(self, **event: Any) -> None:
         with self._lock, (self._folder / "tasks.jsonl").open("a") as events:
-            events.write(json.dumps(event) + "\n")
+            events.write(json.dumps(event, default=str) + "\n")
 
 
 def _last_line(log_file: Path) -> str:

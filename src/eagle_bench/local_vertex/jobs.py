@@ -38,6 +38,7 @@ class Job:
     start_time: str | None = None
     end_time: str | None = None
     error: dict[str, Any] | None = None
+    artifacts: Path | None = None
     process: KeptProcess | None = None
     work: asyncio.Task[None] | None = None
 
@@ -150,7 +151,7 @@ class Jobs:
         containers = None
         try:
             root = self.bucket_folder(job.request.get("runtimeConfig", {}).get("gcsOutputDirectory", ""))
-            artifacts = root / str(self._settings.project_number) / job_id  # as Vertex AI lays it out
+            artifacts = job.artifacts = root / str(self._settings.project_number) / job_id  # as Vertex AI lays it out
             if containers := self.containers(job_id, artifacts):
                 artifacts.mkdir(parents=True, exist_ok=True)
             secrets = self._secrets()

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal
 
+FIRST_PATIENCE_S = 30.0
+
 
 class Turns:
     """Who may use the machine now. First come, first served, between holders.
@@ -47,6 +49,11 @@ class Turns:
                 self._waiting.remove((holder, granted))
             raise
 
+    def ahead_of(self, holder: str) -> tuple[str, ...]:
+        """Whose turn this holder waits for; empty where it waits for none."""
+        waits = any(waiting == holder and not granted.done() for waiting, granted in self._waiting)
+        return (self._holder,) if waits and self._holder is not None else ()
+
     def _take(self, holder: str) -> None:
         self._holder, self._in_flight = holder, self._in_flight + 1
         if self._passing:
@@ -74,11 +81,18 @@ class Turns:
 
 
 class Machine:
-    """This computer as a region with `slots` machines of the type asked for."""
+    """This computer as a region with `slots` machines of the type asked for.
 
-    def __init__(self, slots: int, linger_s: float) -> None:
+    Slots are given first come, first served; but one is kept for `first`, until it comes. Where it stays away for
+    `FIRST_PATIENCE_S` after another asked (its deploy was refused, say), the slot is anybody's.
+    """
+
+    def __init__(self, slots: int, linger_s: float, first: str | None = None) -> None:
         self.slots = slots
-        self._free = asyncio.Semaphore(slots)
+        self._first = first
+        self._patience: asyncio.TimerHandle | None = None
+        self._holders: list[str] = []
+        self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
         self._turns = Turns(linger_s) if slots > 1 else None
 
     @property
@@ -86,16 +100,50 @@ class Machine:
         """How measurements that share this machine keep out of each other's way: `one-at-a-time` or `turns`."""
         return "turns" if self._turns else "one-at-a-time"
 
-    @property
-    def full(self) -> bool:
-        return self._free.locked()
+    def ahead_of(self, holder: str) -> tuple[str, ...]:
+        """Who has what this one waits for, a slot or a turn; empty where it waits for nothing."""
+        if any(waiting == holder for waiting, _ in self._waiting):
+            return (*self._holders, *((self._first,) if self._first else ()))
+        return self._turns.ahead_of(holder) if self._turns else ()
 
-    async def take_slot(self) -> None:
-        """Wait, first come first served, for a free slot, as for machines in a full region."""
-        await self._free.acquire()
+    async def take_slot(self, holder: str) -> None:
+        """Wait for a free slot, as for machines in a full region."""
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if holder == self._first:
+            self._waiting.appendleft((holder, granted))
+            self._keep_no_longer()
+        else:
+            self._waiting.append((holder, granted))
+            self._grant()
+            if self._first and self._patience is None:
+                self._patience = asyncio.get_running_loop().call_later(FIRST_PATIENCE_S, self._keep_no_longer)
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled():
+                self.give_slot_back(holder)
+            else:
+                self._waiting.remove((holder, granted))
+            raise
 
-    def give_slot_back(self) -> None:
-        self._free.release()
+    def give_slot_back(self, holder: str) -> None:
+        self._holders.remove(holder)
+        self._grant()
+
+    def _keep_no_longer(self) -> None:
+        self._first = None
+        if self._patience:
+            self._patience.cancel()
+        self._grant()
+
+    def _grant(self) -> None:
+        free = self.slots - len(self._holders) - (1 if self._first else 0)
+        for holder, granted in tuple(self._waiting):
+            if free > 0 and not granted.done():
+                self._waiting.remove((holder, granted))
+                self._holders.append(holder)
+                granted.set_result(None)
+                free -= 1
 
     @asynccontextmanager
     async def turn_of(self, holder: str) -> AsyncIterator[None]:

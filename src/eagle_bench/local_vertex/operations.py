@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -28,7 +28,10 @@ class OperationFailed(Exception):
 
 @dataclass
 class Operation:
-    """One operation. Types are named for the API version of the request that began it."""
+    """One operation. Types are named for the API version of the request that began it.
+
+    `trouble` says what keeps it from going on now, "" where nothing does: its partial failure.
+    """
 
     name: str
     version: str
@@ -37,17 +40,21 @@ class Operation:
     create_time: str = field(default_factory=now)
     update_time: str = field(default_factory=now)
     progress: str = ""
+    trouble: Callable[[], str] = str
     extra_metadata: dict[str, Any] = field(default_factory=dict)
     response: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     work: asyncio.Task[None] | None = None
 
     def report(self, progress: str) -> None:
-        """Say what is going on; shown as the operation's partial failures would be, and in `/local/state`."""
+        """Say what is going on; shown in `/local/state`."""
         self.progress, self.update_time = progress, now()
 
     def as_json(self) -> dict[str, Any]:
-        generic = {"createTime": self.create_time, "updateTime": self.update_time}
+        generic: dict[str, Any] = {"createTime": self.create_time, "updateTime": self.update_time}
+        done = self.error is not None or self.response is not None
+        if not done and (trouble := self.trouble()):
+            generic["partialFailures"] = [{"code": refusals.RESOURCE_EXHAUSTED, "message": trouble}]
         metadata = {"@type": self._type(self.metadata_type), "genericMetadata": generic, **self.extra_metadata}
         answer: dict[str, Any] = {"name": self.name, "metadata": metadata, "done": False}
         if self.error is not None:

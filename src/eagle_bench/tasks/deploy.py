@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eagle_bench.adapters import vertex
+from eagle_bench.adapters.vertex_deploy import WAITS_FOR_MACHINE
 from eagle_bench.progress import now_and_then, say
 from eagle_bench.results import CellFailure
 from eagle_bench.tasks.budget import Budget, budget_of
@@ -67,7 +68,7 @@ def _deploy(
             run_id,
             spec,
             on_operation=lambda name: _write_resources(gcp_resources, _uri(name)),
-            on_progress=now_and_then(spec.id, PROGRESS_EVERY_S),
+            on_progress=now_and_then(spec.id, PROGRESS_EVERY_S, about=lambda text: WAITS_FOR_MACHINE in str(text)),
             timeout_s=None if budget is None else budget.left_s,
         )
     except Exception as error:

@@ -6,8 +6,8 @@ import json
 
 from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.payload import get_bytes
+from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.target import address
-from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.workload.conversations import sendable
 
 _TIMEOUT_S, _CONNECT_S = 10.0, 5.0

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
 from eagle_bench.adapters.vllm_client.payload import encode, fields, request_bytes
+from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
-from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.results import Capabilities, CellSettings, RequestError
 from eagle_bench.workload.prompts import Message
 

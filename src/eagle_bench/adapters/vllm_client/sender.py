@@ -9,10 +9,10 @@ from typing import Protocol
 
 from eagle_bench.adapters.tokenizer import load as load_tokenizer
 from eagle_bench.adapters.vllm_client.health import Watch
+from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.rounds import HELD_BYTES, Outcome, Round, Tally
 from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper
-from eagle_bench.adapters.vllm_client.wire import Pool
 from eagle_bench.metrics import cell_metrics, counts
 from eagle_bench.results import Capabilities, CellSettings
 from eagle_bench.workload.prompts import Prompt

@@ -1,7 +1,7 @@
 """Connections that stamp what they read before they look at it.
 
 The clock of a request runs from just before its first byte is written to the moment after `recv`
-returned the bytes in question. Connections are opened before, and waiting for one is measured apart.
+returned the bytes in question. Connections are opened before (`pool`), and waiting for one is measured apart.
 Nothing is parsed while other streams wait to be read: a response's end is looked for after every
 ready socket has been stamped, and its meaning is worked out when the round is over.
 """
@@ -10,18 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import select
-import ssl
 import time
 from array import array
 from bisect import bisect_left
-from contextlib import suppress
 from typing import cast
 
 from eagle_bench.adapters.vllm_client import http1
-from eagle_bench.adapters.vllm_client.target import Address
 
-_CONNECT_TIMEOUT_S = 30.0
-_TLS_HINT = " Does this port speak TLS? If it does not, http:// is meant."
 _CLOSES_AT_ONCE_S = 1.0  # a server that closes within this after an answer does not keep connections
 
 # Where every connection reads into: an event loop reads one after another, and what was read is copied at once.
@@ -212,122 +207,3 @@ class Connection(asyncio.BufferedProtocol):
             self._answered_s = exchange.ended_s
         if done is not None and not done.done():
             done.set_result(None)
-
-
-class Pool:
-    """Connections to one address, opened ahead and kept alive.
-
-    A server that closes a connection after each answer without announcing it is found out (in the
-    warm-up, as a rule), and then gets a connection for each request, still opened ahead. Writing on
-    one that is just being closed would fail a request that the server never saw.
-    """
-
-    def __init__(
-        self,
-        address: Address,
-        *,
-        tls: ssl.SSLContext | None = None,
-        connect_timeout_s: float = _CONNECT_TIMEOUT_S,
-    ) -> None:
-        self._address = address
-        self._connect_timeout_s = connect_timeout_s
-        self._tls = (tls or ssl.create_default_context()) if address.secure else None
-        self._idle: list[Connection] = []
-        self._busy: set[Connection] = set()
-        self._opening: set[asyncio.Task[None]] = set()
-        self._stopped = False
-        self._keeps_alive = True
-
-    async def open(self, count: int) -> None:
-        """Have `count` open connections ready. What can't be opened shows at the requests."""
-        self._idle = [connection for connection in self._idle if self._reusable(connection)]
-        missing = max(0, count - len(self._idle))
-        await asyncio.gather(*(self._open_one() for _ in range(missing)))
-
-    async def send(self, request: bytes, timeout_s: float) -> Exchange:
-        """Send one request over an open connection; every fault is in the exchange, none is raised."""
-        exchange = Exchange()
-        asked_s = time.perf_counter()
-        try:
-            connection = await self._take(timeout_s)
-        except TimeoutError:
-            what = "TLS connection" if self._tls else "connection"
-            within = f"no {what} within {min(timeout_s, self._connect_timeout_s):g} s."
-            exchange.fail("connection", f"{self._where}: {within}{_TLS_HINT if self._tls else ''}")
-            return exchange
-        except (OSError, ssl.SSLError) as error:
-            certificate = isinstance(error, ssl.SSLCertVerificationError)
-            hint = _TLS_HINT if isinstance(error, ssl.SSLError) and not certificate else ""
-            exchange.fail("connection", f"{self._where}: {error.strerror or error}.{hint}")
-            return exchange
-        exchange.connect_s = time.perf_counter() - asked_s
-        if self._stopped:
-            connection.close()
-            exchange.fail("stopped", "The measurement was stopped.")
-            return exchange
-        self._busy.add(connection)
-        try:
-            await connection.send(request, exchange, timeout_s)
-        finally:
-            self._busy.discard(connection)
-        self._give_back(connection, exchange)
-        return exchange
-
-    def stop(self) -> None:
-        """End every request that runs and take no more."""
-        self._stopped = True
-        for connection in tuple(self._busy):
-            connection.abort("stopped", "The measurement was stopped.")
-
-    def close(self) -> None:
-        self._stopped = True
-        for task in self._opening:
-            task.cancel()
-        for connection in self._idle:
-            connection.close()
-        self._idle.clear()
-
-    @property
-    def _where(self) -> str:
-        return f"{self._address.host} port {self._address.port}"
-
-    def _reusable(self, connection: Connection) -> bool:
-        usable = connection.usable()
-        self._keeps_alive = self._keeps_alive and not connection.closed_at_once
-        return usable and (self._keeps_alive or connection.fresh)
-
-    def _give_back(self, connection: Connection, exchange: Exchange) -> None:
-        if exchange.fault is None and self._reusable(connection):
-            self._idle.append(connection)
-            return
-        self._keeps_alive = self._keeps_alive and not connection.closed_at_once
-        connection.close()
-        if not self._stopped:
-            task = asyncio.create_task(self._open_one())
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
-
-    async def _open_one(self) -> None:
-        with suppress(OSError, ssl.SSLError, TimeoutError):
-            self._idle.append(await self._connect(self._connect_timeout_s))
-
-    async def _take(self, timeout_s: float) -> Connection:
-        while self._idle:
-            connection = self._idle.pop()
-            if self._reusable(connection):
-                return connection
-            connection.close()
-        return await self._connect(min(timeout_s, self._connect_timeout_s))
-
-    async def _connect(self, timeout_s: float) -> Connection:
-        _, connection = await asyncio.wait_for(
-            asyncio.get_running_loop().create_connection(
-                Connection,
-                self._address.host,
-                self._address.port,
-                ssl=self._tls,
-                server_hostname=self._address.host if self._tls else None,
-            ),
-            timeout_s,
-        )
-        return connection

@@ -1,0 +1,57 @@
+"""The file that a result goes into: looked at before anything is measured, written whole, in nobody's place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import click
+
+from eagle_bench.adapters.earlier_results import set_aside
+from eagle_bench.errors import EagleBenchError, InputError
+from eagle_bench.results import CellResult
+
+
+def place(out: Path, prompts_file: Path) -> Path:
+    """Where the result will stand, links followed; nothing is left there but its folder.
+
+    Raises:
+        InputError: it can't be written there, or is the file of prompts.
+    """
+    try:
+        found = out.resolve()
+        if found == prompts_file.resolve():
+            raise InputError(f"--out {out}: is the file of prompts; the result would replace it.")
+        found.parent.mkdir(parents=True, exist_ok=True)
+        if found.exists() and not stat.S_ISREG(found.stat().st_mode):
+            raise InputError(f"--out {out}: is not a file.")
+        with tempfile.TemporaryFile(dir=found.parent) as file:
+            file.write(b"{}")
+    except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"--out {out}: it can't be written: {reason}.") from None
+    return found
+
+
+def write(result: CellResult, out: Path) -> None:
+    """Write the result whole or not at all, and elsewhere where its place has become unusable; what stood there is kept.
+
+    Raises:
+        EagleBenchError: it does not stand in its place; says where it was kept.
+    """
+    text = result.model_dump_json()
+    partial = out.with_name(f".{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        if out.exists() and out.stat().st_size and (moved := set_aside(out.parent, [out.name])):
+            click.echo(f"what stood there was moved to {click.format_filename(moved / out.name)}", err=True)
+        partial.replace(out)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        with tempfile.NamedTemporaryFile("w", prefix="cell-", suffix=".json", encoding="utf-8", delete=False) as kept:
+            kept.write(text)
+        raise EagleBenchError(
+            f"--out {out}: it can't be written: {error.strerror}.", hint=f"The result was kept in {kept.name}."
+        ) from None
