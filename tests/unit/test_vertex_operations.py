@@ -42,7 +42,7 @@ def wait(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_deploy_of_forty_minutes_is_waited_for(wait: Any) -> None:
     service, heard = Vertex(takes_s=40 * MINUTE_S), []
-    assert wait(service, timeout_s=120 * MINUTE_S, on_poll=heard.append).done
+    assert wait(service, timeout_s=120 * MINUTE_S, on_poll=lambda elapsed_s, _: heard.append(elapsed_s)).done
     assert 40 * MINUTE_S <= service.now_s < 41 * MINUTE_S
     assert service.asked == 161
     assert heard == [15.0 * look for look in range(160)]  # each look is progress for those who wait
