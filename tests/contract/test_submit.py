@@ -132,6 +132,14 @@ def test_a_hub_out_of_reach_from_here_can_be_left_to_the_job(config, monkeypatch
     assert "--skip-checks" in done.stderr
 
 
+def test_a_secret_that_only_the_job_may_read_is_left_to_it(config, server, order):
+    order("api-status", match="/secrets/hf-token/", status=403, times=None)
+    done = submit(config)
+    assert done.returncode == 0, done.stderr
+    assert "data and tokenizer: not looked for." in done.stderr
+    assert CONFIG["hf_token_secret"] in done.stderr
+
+
 def test_servers_that_are_down_here_may_be_up_for_the_job(config, server):
     config.write_text(yaml.safe_dump({**CONFIG, "hf_token_secret": None}))
     done = submit(config)
