@@ -132,6 +132,14 @@ def test_a_hub_out_of_reach_from_here_can_be_left_to_the_job(config, monkeypatch
     assert "--skip-checks" in done.stderr
 
 
+def test_arguments_that_no_image_would_get_are_refused(config):
+    deployed = {"model": "owner/name", "tokenizer": "owner/name", "serving": {"args": ["--tp=8"]}}
+    config.write_text(yaml.safe_dump({**CONFIG, **deployed, "variants": [{"id": "baseline"}, {"id": "eagle3"}]}))
+    done = submit(config)
+    assert done.returncode == 2
+    assert "`serving.args` is given without `serving.image`" in done.stderr
+
+
 def test_a_secret_that_only_the_job_may_read_is_left_to_it(config, server, order):
     order("api-status", match="/secrets/hf-token/", status=403, times=None)
     done = submit(config)

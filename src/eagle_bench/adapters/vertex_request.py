@@ -46,17 +46,26 @@ def deploy_request(place: Place, run_id: str, spec: VariantSpec, *, hf_token: st
     return request
 
 
+def require_image(serving: Serving) -> None:
+    """Make sure that an image is named where something is set that only a named one gets.
+
+    Raises:
+        InputError: none is.
+    """
+    given = [field for field in ("command", "args", "env", "port", "predict_route") if getattr(serving, field)]
+    if given and serving.image is None:
+        raise InputError(
+            f"`serving.{given[0]}` is given without `serving.image`: Model Garden would take its own image "
+            "and drop it. Name the image."
+        )
+
+
 def _container(serving: Serving) -> Any:
     from google.cloud import aiplatform_v1
     from google.protobuf.duration_pb2 import Duration
 
     if serving.image is None:
-        given = [field for field in ("command", "args", "env", "port", "predict_route") if getattr(serving, field)]
-        if given:
-            raise InputError(
-                f"`serving.{given[0]}` is given without `serving.image`: Model Garden would take its own image "
-                "and drop it. Name the image."
-            )
+        require_image(serving)
         return None
     return aiplatform_v1.ModelContainerSpec(
         image_uri=serving.image,
