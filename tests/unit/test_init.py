@@ -133,6 +133,7 @@ def test_at_a_terminal_it_asks(tmp_path):
     assert '"model": "gs://d"' in config.variants[1].args[0]
     assert config.concurrency == (1, 3)
     assert config.serving.args[-1] == "--tensor-parallel-size=8"
+    assert config.serving.shared_memory_mb == 16384
     assert b"'b/x': it must be a gs:// folder" in complaints
 
 

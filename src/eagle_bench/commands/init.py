@@ -33,6 +33,7 @@ SPECULATION: dict[str, Callable[[str], list[str]]] = {
         f'--speculative-config={{"method": "eagle3", "model": "{draft}", "num_speculative_tokens": 3}}'
     ],
 }
+SHARED_MEMORY_MB = 16384  # with several GPUs: their processes speak through it, and Vertex AI gives 64 MB unasked
 SHARDED = {"sglang": "--tp={}", "vllm": "--tensor-parallel-size={}"}  # over all GPUs of the machine
 # What an answer must look like, and in words.
 FORMS = {
@@ -196,6 +197,7 @@ def _deployed(answers: _Answers) -> dict[str, Any]:
         "accelerator": {"type": kind, "count": int(count)},
         "args": [f"--model={weights}", *([SHARDED[engine].format(count)] if int(count) > 1 else [])],
         **ROUTES[engine],
+        **({"shared_memory_mb": SHARED_MEMORY_MB} if int(count) > 1 else {}),
     }
     draft = answers.get("draft", "Draft model: a gs:// folder or a Hugging Face id", DRAFT)
     values["variants"] = [{"id": "baseline"}, {"id": "eagle3", "args": SPECULATION[engine](draft)}]
