@@ -80,12 +80,13 @@ $(VENV)/bin/python:
 
 # The list is whole (--no-deps): it leaves out what vLLM only needs for images, video and GPUs.
 $(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requirements.txt containers/bench/build_vllm.sh | $(VENV)/bin/python
-	@echo "1/4 PyTorch for the CPU (0.8 GB on disk)"
+	@echo "making $(VENV): 1.7 GB on disk, a few minutes"
+	@echo "1/4 PyTorch for the CPU, 0.8 GB"
 	@$(PY) src/eagle_bench/builtin/install_torch.py $(PY)
-	@echo "2/4 vLLM $(VLLM), the client without kernels"
+	@echo "2/4 vLLM $(VLLM), the client without kernels, 0.1 GB; built from source once, kept in $(CACHE)/wheels"
 	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
 	@$(PIP) install $(QUIET) --no-compile --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
-	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash"
+	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash, 0.8 GB"
 	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r containers/bench/requirements.txt
 	@touch $@
 
@@ -95,5 +96,6 @@ $(VENV)/installed: $(VENV)/packages pyproject.toml
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed tests/requirements.txt
+	@echo "$$(grep -c '^[a-zA-Z].*==' tests/requirements.txt) packages for the tests, pinned by hash, 0.4 GB"
 	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r tests/requirements.txt
 	@touch $@

@@ -69,7 +69,7 @@ def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:
         say("making the engine's environment, once (about 2.5 GB, some minutes)")
         shutil.rmtree(folder / "venv", ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(folder / "venv")], "creating the environment")
-        say("installing PyTorch for the CPU")
+        say("installing PyTorch for the CPU, 0.8 GB")
         try:
             install_torch.install(engine.python)
         except RuntimeError as error:
@@ -108,7 +108,7 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
 
 def _install(python: Path, say: Say) -> None:
     wanted = len(re.findall(r"^[\w.-]+==", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE))
-    say(f"installing {wanted} packages, pinned by hash")
+    say(f"installing {wanted} packages, pinned by hash, 1.5 GB")
     # --no-deps: the list is whole, and leaves out what vLLM only needs for images, sound and GPUs.
     command = [
         str(python),
