@@ -10,7 +10,7 @@ import yaml
 from eagle_bench import config_file
 from eagle_bench.adapters.artifact_registry import upload_template
 from eagle_bench.adapters.pipeline_template import compile_template
-from eagle_bench.planned_images import image_checks
+from eagle_bench.planning.image_checks import image_checks
 from servers.artifact_registry import serving_artifact_registry
 
 TEMPLATES = "https://europe-west4-kfp.pkg.dev/local-project/templates"

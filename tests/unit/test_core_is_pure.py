@@ -12,17 +12,13 @@ import pytest
 import eagle_bench
 
 ROOT = Path(eagle_bench.__file__).parent
-IMPURE = {"adapters", "local_vertex", "commands", "tasks", "builtin"}
+IMPURE = {"adapters", "local_vertex", "commands", "planning", "tasks", "builtin"}
 IMPURE_FILES = {
     "cli.py",
     "local_engines.py",
     "local_run.py",
     "notebook.py",
     "gathering.py",
-    "planning.py",
-    "planned_images.py",
-    "quick_checks.py",
-    "cloud_checks.py",
     "earlier_runs.py",
     "progress.py",
     "__init__.py",

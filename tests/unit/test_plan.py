@@ -9,7 +9,7 @@ from rich.console import Console
 
 from eagle_bench import config_file
 from eagle_bench.estimate import Assumptions, Range
-from eagle_bench.quick_checks import heed, machine_checks
+from eagle_bench.planning.quick_checks import heed, machine_checks
 from eagle_bench.report.plan_tables import assumptions, conclusion, endpoints, totals
 from eagle_bench.report.terminal import print_table
 from eagle_bench.run_plan import Check, run_plan

@@ -76,7 +76,7 @@ def command(
     from eagle_bench import local_run
     from eagle_bench.adapters.pipeline_template import images_of
     from eagle_bench.local_engines import EXAMPLE, settings_for, with_local_tokenizer
-    from eagle_bench.quick_checks import heed, server_checks
+    from eagle_bench.planning.quick_checks import heed, server_checks
     from eagle_bench.tasks.stage_data import preflight
 
     obey_signals()

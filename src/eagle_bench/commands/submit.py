@@ -138,7 +138,7 @@ def _preflight(given: Config) -> None:
     """
     from eagle_bench.adapters.vertex_address import on_this_machine
     from eagle_bench.adapters.vertex_request import require_image
-    from eagle_bench.quick_checks import heed, machine_checks, server_checks
+    from eagle_bench.planning.quick_checks import heed, machine_checks, server_checks
     from eagle_bench.tasks.stage_data import preflight
     from eagle_bench.variants import resolve
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from eagle_bench.adapters import hugging_face, sources
 from eagle_bench.adapters.vertex_address import on_this_machine
 from eagle_bench.adapters.vertex_models import served_at
-from eagle_bench.cloud_checks import NOT_THERE, answered, cloud_checks
 from eagle_bench.config import Config
 from eagle_bench.differences import Difference, differences, how_to_allow, speculation
 from eagle_bench.errors import ServiceError, because
 from eagle_bench.estimate import prompts_needed
-from eagle_bench.planned_images import image_checks
-from eagle_bench.quick_checks import machine_checks, server_checks
+from eagle_bench.planning.cloud_checks import NOT_THERE, answered, cloud_checks
+from eagle_bench.planning.image_checks import image_checks
+from eagle_bench.planning.quick_checks import machine_checks, server_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
 from eagle_bench.units import conjunction

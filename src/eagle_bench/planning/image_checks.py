@@ -12,8 +12,8 @@ from eagle_bench.adapters.pipeline_template import images_in, images_of
 from eagle_bench.adapters.template_version import fetch_template, read_template, unlike_package
 from eagle_bench.adapters.vertex_address import on_this_machine
 from eagle_bench.adapters.vertex_request import require_image
-from eagle_bench.cloud_checks import answered
 from eagle_bench.config import Config
+from eagle_bench.planning.cloud_checks import answered
 from eagle_bench.run_plan import Check
 from eagle_bench.variants import resolve
 

@@ -1,0 +1,5 @@
+"""What `eagle-bench plan` asks before a run: settings, servers, data, models, images and the cloud. Nothing is made."""
+
+from eagle_bench.planning.checks import checks, runs_here
+
+__all__ = ["checks", "runs_here"]
