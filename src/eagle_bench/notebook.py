@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 
 from eagle_bench import config_file
-from eagle_bench.local_engines import EXAMPLE, settings_for, with_local_tokenizer
 from eagle_bench.local_vertex.server import LocalVertex
+from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_tokenizer
 
 
 def example_on_this_machine(

@@ -19,9 +19,9 @@ import httpx
 from eagle_bench import cli, config_file
 from eagle_bench.adapters import pipeline_jobs, submissions, vertex
 from eagle_bench.adapters.pipeline_template import compile_template
-from eagle_bench.gathering import gather
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Engine, Settings
+from eagle_bench.runs.gathering import gather
 from faults.secret_search import HUB_TOKEN_OF_SECRET, HUB_TOKEN_OF_USER, SecretSearch
 from faults.trial import Order, Row, Trial
 from faults.watch import Watch

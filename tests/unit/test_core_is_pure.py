@@ -12,14 +12,10 @@ import pytest
 import eagle_bench
 
 ROOT = Path(eagle_bench.__file__).parent
-IMPURE = {"adapters", "local_vertex", "commands", "planning", "tasks", "builtin"}
+IMPURE = {"adapters", "local_vertex", "commands", "planning", "runs", "tasks", "builtin"}
 IMPURE_FILES = {
     "cli.py",
-    "local_engines.py",
-    "local_run.py",
     "notebook.py",
-    "gathering.py",
-    "earlier_runs.py",
     "progress.py",
     "__init__.py",
     "__main__.py",

@@ -11,10 +11,10 @@ from eagle_bench.analysis import compare
 from eagle_bench.commands import run, waiting
 from eagle_bench.comparison import Plan
 from eagle_bench.errors import NoUsableResult, ServiceError
-from eagle_bench.gathering import Gathered
-from eagle_bench.local_run import LocalRun
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.results import CellResult
+from eagle_bench.runs.gathering import Gathered
+from eagle_bench.runs.local_run import LocalRun
 from simulated_cells import EAGLE, cell
 
 LEFT = Left("projects/p/locations/l/endpoints/eb-1", "not allowed", "gcloud ai endpoints delete eb-1")

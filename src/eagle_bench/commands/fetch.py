@@ -44,7 +44,7 @@ def command(job: str, out: Path | None, project: str | None, location: str, as_j
 def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     from eagle_bench.adapters import job_results
     from eagle_bench.commands.shown import outcome, show_results
-    from eagle_bench.gathering import gather, make_room
+    from eagle_bench.runs.gathering import gather, make_room
     from eagle_bench.tasks.compare import require_usable
 
     state = found.state

@@ -21,9 +21,9 @@ from eagle_bench.units import count
 
 if TYPE_CHECKING:
     from eagle_bench.commands.json_output import Tell
-    from eagle_bench.gathering import Gathered
-    from eagle_bench.local_run import LocalRun
     from eagle_bench.local_vertex.settings import Settings
+    from eagle_bench.runs.gathering import Gathered
+    from eagle_bench.runs.local_run import LocalRun
 
 Say = Callable[[str], None]
 
@@ -73,10 +73,10 @@ def command(
 
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
-    from eagle_bench import local_run
     from eagle_bench.adapters.pipeline_template import images_of
-    from eagle_bench.local_engines import EXAMPLE, settings_for, with_local_tokenizer
     from eagle_bench.planning.quick_checks import heed, server_checks
+    from eagle_bench.runs import local_run
+    from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_tokenizer
     from eagle_bench.tasks.stage_data import preflight
 
     obey_signals()

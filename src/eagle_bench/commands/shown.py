@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from eagle_bench.comparison import Comparison
-from eagle_bench.gathering import COMPARISON, REPORT, RESULTS
 from eagle_bench.plain_text import plain_line
+from eagle_bench.runs.gathering import COMPARISON, REPORT, RESULTS
 
 if TYPE_CHECKING:
     from eagle_bench.adapters.vertex import Left
-    from eagle_bench.gathering import Gathered
     from eagle_bench.outcomes import RunOutcome
+    from eagle_bench.runs.gathering import Gathered
 
 
 FAILED_TASKS = "The failed tasks are: ["

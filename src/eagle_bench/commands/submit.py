@@ -200,8 +200,8 @@ def _earlier(run: str, config: Config) -> EarlierRun:
     """The run to go on with, once it is known that this config can."""
     from eagle_bench.adapters.pipeline_template import parameters
     from eagle_bench.commands.fetch import job_name
-    from eagle_bench.earlier_runs import run_of
     from eagle_bench.resuming import resume
+    from eagle_bench.runs.earlier_runs import run_of
 
     earlier = run_of(job_name(run, config.project, config.location))
     resume(parameters(config, {}), earlier)

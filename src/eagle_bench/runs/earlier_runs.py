@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 from eagle_bench.adapters import job_results
 from eagle_bench.adapters.earlier_cells import read_earlier
 from eagle_bench.errors import InputError
-from eagle_bench.gathering import kept_in
 from eagle_bench.resuming import EarlierRun
+from eagle_bench.runs.gathering import kept_in
 
 
 def run_of(job_name: str) -> EarlierRun:

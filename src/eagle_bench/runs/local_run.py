@@ -13,11 +13,11 @@ from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, verte
 from eagle_bench.adapters.pipeline_template import compile_template, parameters
 from eagle_bench.config import Config
 from eagle_bench.errors import ServiceError
-from eagle_bench.gathering import Gathered, gather, make_room, run_in
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
 from eagle_bench.resuming import EarlierRun, addresses, resume
+from eagle_bench.runs.gathering import Gathered, gather, make_room, run_in
 from eagle_bench.sweep import Sweep
 from eagle_bench.variants import VariantSpec, resolve
 

@@ -13,7 +13,7 @@ from eagle_bench.errors import InputError
 from eagle_bench.local_vertex.settings import Settings, vllm
 from eagle_bench.nearest import did_you_mean
 
-EXAMPLE = Path(__file__).parent / "builtin" / "example.yaml"
+EXAMPLE = Path(__file__).parents[1] / "builtin" / "example.yaml"
 Say = Callable[[str], None]
 # The hub is asked for data and tokenizer; nobody else needs the user's token of it.
 TASK_SECRETS = dict.fromkeys(("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"), ("stage-data",))

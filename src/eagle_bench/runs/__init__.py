@@ -1,0 +1,1 @@
+"""A run on this machine, what runs left, and how to go on with one."""
