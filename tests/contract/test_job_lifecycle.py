@@ -144,6 +144,21 @@ def test_a_job_is_submitted_and_watched_to_its_end(server, first):
     assert [parent.rsplit("/", 1)[-1] for parent in context.parent_contexts] == ["speed"]
 
 
+def test_the_baseline_of_a_job_has_the_only_machine_first(deploying, server, until):
+    """Its deploy hangs, so it never takes the machine that is kept for it; the other is told of whom it waits for."""
+    httpx.delete(f"{server.url}/local/faults", headers=bearer()).raise_for_status()
+    order(server, "operation-hangs", match="baseline")
+    name = name_in(run("submit", deploying, "--skip-checks").stdout)
+    run_id = name.rsplit("/", 1)[-1]
+
+    def told():
+        return "".join(path.read_text() for path in server.job_folder(run_id).glob("*deploy-endpoint.log"))
+
+    until(lambda: "eagle3: waits for the machine that baseline uses" in told())
+    where = ("--project", PLACE.project, "--location", PLACE.location)
+    assert run("cleanup", run_id, *where, "--cancel", "--yes").returncode == 0
+
+
 def test_a_variant_that_does_not_answer_costs_no_level(first):
     """No benchmark but the one that does nothing: one for each variant."""
     tasks = [task.task_name for task in job_of(first.name).job_detail.task_details]

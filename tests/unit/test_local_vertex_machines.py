@@ -136,7 +136,8 @@ def test_slots_and_modes():
 
 def test_the_first_gets_the_only_machine_though_others_ask_before():
     async def test():
-        machine = Machine(1, 0, first="baseline")
+        machine = Machine(1, 0)
+        machine.expect("baseline")
         others = [asyncio.create_task(machine.take_slot(name)) for name in ("b", "c")]
         await settled()
         assert machine.ahead_of("b") == ("baseline",)
@@ -154,7 +155,8 @@ def test_the_first_gets_the_only_machine_though_others_ask_before():
 
 def test_of_two_machines_one_is_kept_for_the_first():
     async def test():
-        machine = Machine(2, 0, first="baseline")
+        machine = Machine(2, 0)
+        machine.expect("baseline")
         await machine.take_slot("b")
         other = asyncio.create_task(machine.take_slot("c"))
         await settled()
@@ -171,13 +173,32 @@ def test_a_first_that_never_comes_does_not_stop_the_others(monkeypatch):
     monkeypatch.setattr(machines, "FIRST_PATIENCE_S", 0.0)
 
     async def test():
-        machine = Machine(1, 0, first="baseline")
+        machine = Machine(1, 0)
+        machine.expect("baseline")
         await machine.take_slot("b")
         late = asyncio.create_task(machine.take_slot("baseline"))
         await settled()
         assert machine.ahead_of("baseline") == ("b",)
         machine.give_slot_back("b")
         await late
+
+    run(test)
+
+
+def test_who_is_expected_later_comes_before_those_who_wait_already():
+    async def test():
+        machine = Machine(1, 0)
+        machine.expect("a")
+        await machine.take_slot("a")
+        waiting = asyncio.create_task(machine.take_slot("b"))
+        await settled()
+        machine.expect("c")
+        machine.give_slot_back("a")
+        await settled()
+        assert machine.ahead_of("b") == ("c",)
+        await machine.take_slot("c")
+        machine.give_slot_back("c")
+        await waiting
 
     run(test)
 

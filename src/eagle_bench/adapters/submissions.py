@@ -6,14 +6,18 @@ import logging
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+from eagle_bench.adapters.google_rest import call
+from eagle_bench.adapters.pipeline_jobs import parameters_of
 from eagle_bench.adapters.running_jobs import client_of, passing, state_of
-from eagle_bench.adapters.vertex import Place, address
-from eagle_bench.adapters.vertex_address import sdk_options
+from eagle_bench.adapters.vertex import Place, address, endpoint_id
+from eagle_bench.adapters.vertex_address import on_this_machine, sdk_options
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
 from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.variants import VariantSpec
 
 EXPERIMENT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 _FIELD = r"[0-9A-Za-z*,/-]+"
@@ -40,6 +44,8 @@ def submit(
     # The client's own lines would stand between ours; what it logs as an exception, the service says again.
     logging.getLogger("google.cloud.aiplatform.pipeline_jobs").setLevel(logging.CRITICAL)
     name = f"{Place(job.project, job.location)}/pipelineJobs/{job.job_id}"
+    if on_this_machine():
+        _let_baseline_come_first(job)
     try:
         with told("submit the pipeline job"):
             job.submit(service_account=service_account)
@@ -55,6 +61,17 @@ def submit(
         except ServiceError as error:
             on_trouble(f"the job runs, but is not in the experiment {experiment!r}: {error}")
     return name
+
+
+def _let_baseline_come_first(job: Any) -> None:
+    """Ask Local Vertex to keep a machine for the baseline: the variants of a job ask for theirs all at once."""
+    parameters = parameters_of(job)
+    for variant in parameters.get("variants", ()):
+        spec = VariantSpec.model_validate(variant)
+        if spec.id == parameters["baseline"] and spec.deployed and spec.to_measure:
+            endpoint = f"{Place(job.project, job.location)}/endpoints/{endpoint_id(job.job_id, spec.id)}"
+            with suppress(ServiceError):  # the job itself will say what is wrong
+                call("aiplatform", "POST", "local/first", doing="ask for a machine", body={"endpoint": endpoint})
 
 
 def check_experiment(place: Place, experiment: str) -> None:

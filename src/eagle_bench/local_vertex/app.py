@@ -42,7 +42,7 @@ class LocalVertexApp:
 
     def __init__(self, settings: Settings, tokens: Tokens, job_environment: Mapping[str, str]) -> None:
         self.tokens, self.faults = tokens, Faults(settings.faults)
-        self.machine = Machine(settings.slots, settings.turn_linger_s, settings.first)
+        self.machine = Machine(settings.slots, settings.turn_linger_s)
         self.operations = Operations()
         self.deployments = Deployments(settings, self.machine, self.faults)
         self.registry = Registry(self.deployments, self.operations, self.faults)
@@ -70,6 +70,7 @@ class LocalVertexApp:
         return [
             Route("/token", self._grant, methods=["POST"]),
             api("GET", "/local/state", self._state),
+            api("POST", "/local/first", self._expect),
             api("POST", "/local/faults", self._order_fault),
             api("DELETE", "/local/faults", self._clear_faults),
             api("POST", "/local/tokens:revoke", self._revoke),
@@ -155,6 +156,11 @@ class LocalVertexApp:
                 op.name: op.progress for op in self.operations.under("projects") if not op.as_json()["done"]
             },
         }
+
+    async def _expect(self, request: Request) -> dict[str, Any]:
+        """Which endpoint is to have a machine before all others that have none yet."""
+        self.machine.expect(str(json.loads(await request.body())["endpoint"]))
+        return {}
 
     async def _order_fault(self, request: Request) -> dict[str, Any]:
         try:

@@ -83,13 +83,13 @@ class Turns:
 class Machine:
     """This computer as a region with `slots` machines of the type asked for.
 
-    Slots are given first come, first served; but one is kept for `first`, until it comes. Where it stays away for
-    `FIRST_PATIENCE_S` after another asked (its deploy was refused, say), the slot is anybody's.
+    Slots are given first come, first served; but one is kept for who is expected, until it comes. Where it stays away
+    while another waits for `FIRST_PATIENCE_S` (its deploy was refused, say), the slot is anybody's.
     """
 
-    def __init__(self, slots: int, linger_s: float, first: str | None = None) -> None:
+    def __init__(self, slots: int, linger_s: float) -> None:
         self.slots = slots
-        self._first = first
+        self._first: str | None = None
         self._patience: asyncio.TimerHandle | None = None
         self._holders: list[str] = []
         self._waiting: deque[tuple[str, asyncio.Future[None]]] = deque()
@@ -106,6 +106,11 @@ class Machine:
             return (*self._holders, *((self._first,) if self._first else ()))
         return self._turns.ahead_of(holder) if self._turns else ()
 
+    def expect(self, holder: str) -> None:
+        """Keep a slot for this one: it comes first, of those that have none yet."""
+        self._keep_no_longer()
+        self._first = holder
+
     async def take_slot(self, holder: str) -> None:
         """Wait for a free slot, as for machines in a full region."""
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -115,8 +120,6 @@ class Machine:
         else:
             self._waiting.append((holder, granted))
             self._grant()
-            if self._first and self._patience is None:
-                self._patience = asyncio.get_running_loop().call_later(FIRST_PATIENCE_S, self._keep_no_longer)
         try:
             await granted
         except asyncio.CancelledError:
@@ -134,10 +137,13 @@ class Machine:
         self._first = None
         if self._patience:
             self._patience.cancel()
+            self._patience = None
         self._grant()
 
     def _grant(self) -> None:
         free = self.slots - len(self._holders) - (1 if self._first else 0)
+        if self._first and self._waiting and free == 0 and self._patience is None:
+            self._patience = asyncio.get_running_loop().call_later(FIRST_PATIENCE_S, self._keep_no_longer)
         for holder, granted in tuple(self._waiting):
             if free > 0 and not granted.done():
                 self._waiting.remove((holder, granted))

@@ -90,7 +90,6 @@ class Settings(Part):
     state_dir: Path
     port: int = Field(0, ge=0, le=65535, description="0: any free one")
     slots: int = Field(1, ge=1, description="endpoints that fit on this machine at the same time")
-    first: str | None = Field(None, description="endpoint that gets a machine before all others, by its resource name")
     turn_linger_s: float = Field(2.0, ge=0, description="how long an idle endpoint keeps its turn; for 2 slots or more")
     engines: dict[str, Engine] = Field(default_factory=dict)
     models: dict[str, Path] = Field(default_factory=dict)

@@ -69,8 +69,7 @@ def run(
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
     environment = {"machine": _machine()}
-    first = _endpoint(config, run_id, specs[config.baseline])
-    with LocalVertex(settings.model_copy(update={"first": first})) as server:
+    with LocalVertex(settings) as server:
         os.environ.update(server.environment)
         assert config.pipeline_root
         artifacts = server.artifacts_folder(config.pipeline_root, run_id)
@@ -107,13 +106,6 @@ def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.Job
         say(sweep.told(line, time.monotonic()))
     assert last is not None
     return last
-
-
-def _endpoint(config: Config, run_id: str, spec: VariantSpec) -> str | None:
-    """The endpoint that a variant will have; None for one that is not deployed."""
-    if not (spec.deployed and spec.to_measure):
-        return None
-    return f"{vertex.Place(config.project, config.location)}/endpoints/{vertex.endpoint_id(run_id, spec.id)}"
 
 
 def _in_bucket(earlier: EarlierRun, buckets: Path, folder: Path) -> EarlierRun:
