@@ -156,7 +156,7 @@ class Config(Section):
         None,
         pattern=r"^[^@\s]+@[^@\s]+$",
         description="e-mail address of the account that the job runs as; the project's default when absent",
-        examples=["bench@my-project.iam.gserviceaccount.com"],
+        examples=["eagle-bench-run@my-project.iam.gserviceaccount.com"],
     )
     model: str | None = Field(
         None,

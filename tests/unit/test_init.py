@@ -78,6 +78,7 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
         ([*DEPLOY, "--accelerator", "L4"], "TYPE=COUNT"),
         ([*DEPLOY, "--accelerator", "NVIDIA_H1000=8"], "Did you mean `NVIDIA_H100_80GB`?"),
         ([*DEPLOY, "--accelerator", "NVIDIA_L4=2"], "2 NVIDIA_L4 are in: g2-standard-24"),
+        ([*DEPLOY, "--service-account", "bench"], "an account's e-mail address"),
         ([*DEPLOY, "--concurrency", "one"], "numbers with commas"),
         (["--url", "http://x"], "ID=VALUE"),
         (["--url", "a=http://x", "--url", "a=http://y"], "the id 'a'"),
@@ -113,6 +114,9 @@ def test_at_a_terminal_it_asks(tmp_path):
             "",
             "b/x",  # no folder: it asks again
             "gs://b/x",
+            "",  # the account: none
+            "hf_abc",  # the token in the place of its name: again, and not a word of it
+            "projects/p/secrets/hf/versions/1",
             "meta-llama/Llama-3.1-8B-Instruct",
             "",
             "vllm:1",
@@ -134,7 +138,38 @@ def test_at_a_terminal_it_asks(tmp_path):
     assert config.concurrency == (1, 3)
     assert config.serving.args[-1] == "--tensor-parallel-size=8"
     assert config.serving.shared_memory_mb == 16384
+    assert config.service_account is None
+    assert config.hf_token_secret == "projects/p/secrets/hf/versions/1"
     assert b"'b/x': it must be a gs:// folder" in complaints
+    assert b"hf_token_secret: it must be a name" in complaints
+    assert b"hf_abc" not in complaints
+
+
+def test_account_and_secret_are_written_where_they_are_given(tmp_path):
+    named = {
+        "service_account": "eagle-bench-run@p.iam.gserviceaccount.com",
+        "hf_token_secret": "projects/p/secrets/hf-token/versions/latest",
+    }
+    flags = [word for name, value in named.items() for word in (f"--{name.replace('_', '-')}", value)]
+    config, _ = written(tmp_path / "with.yaml", *DEPLOY, *flags)
+    assert {name: getattr(config, name) for name in named} == named
+    config, _ = written(tmp_path / "without.yaml", *DEPLOY)
+    assert {name: getattr(config, name) for name in named} == dict.fromkeys(named)
+    endpoints = [
+        "--endpoint",
+        "baseline=projects/p/locations/r/endpoints/1",
+        "--endpoint",
+        "b=projects/p/locations/r/endpoints/2",
+    ]
+    config, _ = written(tmp_path / "endpoints.yaml", *endpoints, *DEPLOY[:4], *DEPLOY[6:8], *flags)
+    assert {name: getattr(config, name) for name in named} == named
+
+
+def test_a_token_in_the_place_of_its_name_is_refused_and_not_said_again(tmp_path):
+    done = CliRunner().invoke(command, [*DEPLOY, "--hf-token-secret", "hf_abc", "-o", str(tmp_path / "b.yaml")])
+    assert done.exit_code == 2
+    assert "--hf-token-secret: it must be a name" in done.output
+    assert "hf_abc" not in done.output
 
 
 def test_all_flags_that_are_missing_are_named_at_once(tmp_path):

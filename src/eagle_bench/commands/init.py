@@ -12,6 +12,7 @@ import click
 
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
+from eagle_bench.secrecy import SECRET_NAME
 
 DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
 USUAL_MACHINE = "a3-highgpu-8g"
@@ -41,7 +42,13 @@ FORMS = {
     "accelerator": (r"[^=\s]+=[1-9]\d*", "TYPE=COUNT, such as NVIDIA_L4=1"),
     "engine": (r"sglang|vllm", "sglang or vllm"),
     "levels": (r"[1-9]\d*(,[1-9]\d*)*", "numbers with commas, such as 1,2,4"),
+    "service_account": (
+        r"[^@\s]+@[^@\s]+",
+        "an account's e-mail address, such as eagle-bench-run@my-project.iam.gserviceaccount.com",
+    ),
+    "hf_token_secret": (SECRET_NAME, "a name, such as projects/my-project/secrets/hf-token/versions/latest"),
 }
+UNSHOWN = {"hf_token_secret"}  # where a name is wanted, someone gives the token: it is not said again
 LOCAL = {"project": "local-project", "pipeline_root": "gs://local-bucket/eagle-bench"}
 
 
@@ -72,6 +79,11 @@ def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[in
 @click.option("--project", metavar="ID", help="Google Cloud project.")
 @click.option("--location", metavar="REGION", help="Region.  [default: us-central1]")
 @click.option("--bucket", metavar="gs://…", help="Folder for the artifacts of runs.")
+@click.option(
+    "--service-account", metavar="EMAIL", help="Account that the job runs as; without, the project's default."
+)
+@click.option("--hf-token-secret", metavar="NAME",
+              help="Secret Manager's name of a Hugging Face token, for what is gated; never the token.")  # fmt: skip
 @click.option("--model", metavar="ID", help="publisher/model@version of Model Garden, or a Hugging Face id.")
 @click.option("--tokenizer", metavar="ID", help="Hugging Face id, gs:// or local folder.")
 @click.option("--image", metavar="ADDRESS", help="Serving container.")
@@ -134,16 +146,24 @@ class _Answers:
         self._asks = sys.stdin.isatty()
 
     def get(self, name: str, question: str, default: str | None = None) -> str:
-        """One answer; at a terminal one that can't be used is asked for again.
+        """One answer; at a terminal one that can't be used is asked for again. With "" as default it may be left out.
 
         Raises:
             UsageError: the flag can't be used, or nobody can be asked and there is no default.
         """
         flag = "--" + name.replace("_", "-")
         if given := self._given.get(name):
-            return _usable(name, given, f"{flag} ")
+            return _usable(name, given, flag)
         if self._asks:
-            return str(click.prompt(question, default=default, err=True, value_proc=lambda said: _usable(name, said)))
+            return str(
+                click.prompt(
+                    question,
+                    default=default,
+                    show_default=bool(default),
+                    err=True,
+                    value_proc=lambda said: said and _usable(name, said),
+                )
+            )
         if default is None:
             missing = ", ".join(f"--{each}" for each in self._needed if not self._given.get(each))
             raise click.UsageError(f"Give {missing or flag}: there is no terminal to ask at.")
@@ -158,10 +178,13 @@ def _needed(given: dict[str, str | None], *, running: bool, local: bool) -> tupl
     return ("project", "bucket", "model", *tokenizer, "image")
 
 
-def _usable(name: str, answer: str, where: str = "") -> str:
+def _usable(name: str, answer: str, flag: str = "") -> str:
     pattern, wanted = FORMS.get(name, (r"\S.*", "a value"))
     if not re.fullmatch(pattern, answer):
-        raise click.UsageError(f"{where}{answer!r}: it must be {wanted}.")
+        said = [flag] if flag else []
+        if name not in UNSHOWN:
+            said.append(repr(answer))
+        raise click.UsageError(f"{' '.join(said) or name}: it must be {wanted}.")
     return answer
 
 
@@ -205,8 +228,11 @@ def _deployed(answers: _Answers) -> dict[str, Any]:
 
 
 def _place(answers: _Answers) -> dict[str, Any]:
-    return {
+    place = {
         "project": answers.get("project", "Google Cloud project"),
         "location": answers.get("location", "Region", "us-central1"),
         "pipeline_root": answers.get("bucket", "gs:// folder for artifacts"),
+        "service_account": answers.get("service_account", "Account that the job runs as (Enter: the default)", ""),
+        "hf_token_secret": answers.get("hf_token_secret", "Secret of a Hugging Face token (Enter: none)", ""),
     }
+    return {name: answer for name, answer in place.items() if answer}
