@@ -45,7 +45,10 @@ class Serving(Section):
     image: str | None = Field(
         None,
         description="serving container; Model Garden's own choice when absent",
-        examples=["us-docker.pkg.dev/my-project/serving/sglang:1"],
+        examples=[
+            "us-docker.pkg.dev/deeplearning-platform-release/vertex-model-garden/"
+            "sglang-serve.cu124.0-4.ubuntu2204.py310:model-garden.sglang-0-4-release_20250831.00_p0"
+        ],
     )
     machine_type: Word = Field(
         "a3-highgpu-8g", description="Compute Engine's name of the machine", examples=["g2-standard-12"]
