@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from eagle_bench import config_file
+from eagle_bench.adapters.vertex_request import require_image
 from truth_server.process import TruthServer
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +35,10 @@ def execute(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 def test_every_line_is_one_that_these_tests_know():
     for line in lines():
-        assert re.match(rf"make \w+$|gcloud auth |{re.escape(COMMAND)} (plan|submit|bench|compare) ", line), line
+        assert re.match(
+            rf"make \w+$|python3 -m venv \.venv && \.venv/bin/pip install -e \.$|gcloud auth |{re.escape(COMMAND)} (plan|submit|bench|compare) ",
+            line,
+        ), line
 
 
 def test_make_targets_are_there():
@@ -49,6 +53,8 @@ def test_the_config_is_taken():
     (text,) = blocks("yaml")
     taken = config_file.parse(text, source="README.md")
     example = config_file.load(ROOT / "examples" / "llama4-scout.yaml")
+    require_image(taken.serving)  # so that `plan` takes it, too
+    assert taken.serving.image == example.serving.image
     assert taken.concurrency == example.concurrency
     assert [variant.id for variant in taken.variants] == [variant.id for variant in example.variants]
 
