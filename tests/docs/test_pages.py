@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -22,7 +23,7 @@ DOCS = ROOT / "docs"
 PAGES = {str(path.relative_to(DOCS)): path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md"))}
 OURS = re.compile(r"^(?:\.venv/bin/)?eagle-bench (.*)$")
 OTHERS = re.compile(
-    r"make |gcloud |export |read -rs |python |at\(\)|PROJECT=|OWNER=|printf |terraform |docker |gsutil "
+    r"make |gcloud |export |read -rs |python3? |at\(\)|PROJECT=|OWNER=|printf |sed |terraform |docker |gsutil "
 )
 # What measures, waits or reaches Google is parsed, not run.
 CHEAP = {"init", "validate", "plan", "compile"}
@@ -74,8 +75,12 @@ def test_what_is_cheap_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_GCE_CHECK", "true")  # nobody looks for a machine of Google around this one
     for line in (line for block in blocks(PAGES[page], "sh") for line in block.splitlines()):
-        found = OURS.match(line)
-        if line.startswith("printf "):
+        found = OURS.match(os.path.expandvars(line))
+        if line.startswith("export "):
+            for name, equals, value in (word.partition("=") for word in shlex.split(line)):
+                if equals:
+                    monkeypatch.setenv(name, os.path.expandvars(value))
+        elif line.startswith(("printf ", "sed ")):
             subprocess.run(line, shell=True, check=True)
         elif found and (found[1].split()[0] in CHEAP or "--dry-run" in line or found[1].startswith("compare cells")):
             with pytest.raises(SystemExit) as ended:
