@@ -1,5 +1,6 @@
 # What cloudbuild.yaml and the runs need in one project: docs/cloud-build.md explains each part.
-#   terraform init && terraform apply -var project=my-project -var github_owner=my-org -var torch_index_url=https://…
+#   terraform init && terraform apply -var project=my-project
+# and for triggers, once the repository is connected to Cloud Build: -var github_owner=my-org -var torch_index_url=https://…
 
 terraform {
   required_version = ">= 1.5"
@@ -200,8 +201,10 @@ resource "google_secret_manager_secret_iam_member" "runs_read_the_token" {
 }
 
 # Triggers: the main branch publishes, a pull request does not. The repository must be connected to Cloud Build first.
+# Without `github_owner` there are none.
 
 resource "google_cloudbuild_trigger" "main" {
+  count           = var.github_owner == "" ? 0 : 1
   name            = "eagle-bench-main"
   location        = "global"
   filename        = "cloudbuild.yaml"
@@ -218,9 +221,16 @@ resource "google_cloudbuild_trigger" "main" {
     _LOCATION        = var.location
     _TORCH_INDEX_URL = var.torch_index_url
   }
+  lifecycle {
+    precondition {
+      condition     = var.torch_index_url != ""
+      error_message = "Triggers need torch_index_url: a build takes PyTorch for the CPU from there."
+    }
+  }
 }
 
 resource "google_cloudbuild_trigger" "pull_request" {
+  count           = var.github_owner == "" ? 0 : 1
   name            = "eagle-bench-pull-request"
   location        = "global"
   filename        = "cloudbuild.yaml"
@@ -240,5 +250,11 @@ resource "google_cloudbuild_trigger" "pull_request" {
     _PUBLISH         = "no"
     _REPOSITORY      = "${var.location}-docker.pkg.dev/${var.project}/eagle-bench-pull-requests"
     _BUILD_ACCOUNT   = google_service_account.pull_requests.email
+  }
+  lifecycle {
+    precondition {
+      condition     = var.torch_index_url != ""
+      error_message = "Triggers need torch_index_url: a build takes PyTorch for the CPU from there."
+    }
   }
 }

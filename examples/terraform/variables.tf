@@ -11,7 +11,8 @@ variable "location" {
 
 variable "github_owner" {
   type        = string
-  description = "Owner of the repository on GitHub, connected to Cloud Build."
+  default     = ""
+  description = "Owner of the repository on GitHub, connected to Cloud Build; without one no triggers are made."
 }
 
 variable "github_repository" {
@@ -22,5 +23,6 @@ variable "github_repository" {
 
 variable "torch_index_url" {
   type        = string
-  description = "An index with PyTorch for the CPU: the PyTorch project's own, or a copy of yours."
+  default     = ""
+  description = "An index with PyTorch for the CPU, for triggers: the PyTorch project's own, or a copy of yours."
 }

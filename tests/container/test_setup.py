@@ -26,6 +26,12 @@ def terraform() -> dict[str, dict[str, dict]]:
     return found
 
 
+def variables() -> dict[str, dict]:
+    with (TERRAFORM / "variables.tf").open() as file:
+        data = hcl2.load(file)
+    return {name.strip('"'): body for variable in data["variable"] for name, body in variable.items()}
+
+
 def plain(value: object) -> str:
     return str(value).strip('"')
 
@@ -78,3 +84,21 @@ def test_triggers_give_only_substitutions_that_are_there():
     assert given <= set(build.substitutions)
     for trigger in terraform()["google_cloudbuild_trigger"].values():
         assert {plain(name) for name in trigger["substitutions"]} - {"__comments__"} <= set(build.substitutions)
+
+
+def test_terraform_needs_a_project_alone_and_makes_no_trigger_unasked():
+    needed = {name for name, body in variables().items() if "default" not in body}
+    assert needed == {"project"}
+    assert plain(variables()["github_owner"]["default"]) == ""
+    for trigger in terraform()["google_cloudbuild_trigger"].values():
+        assert re.search(r'var\.github_owner == "" \? 0 : 1', str(trigger["count"]))
+
+
+def test_what_is_imported_is_what_terraform_makes():
+    imports = re.findall(r"^terraform \S+ import (\w+)\.(\w+) (\S+)$", DOC, re.MULTILINE)
+    assert imports
+    for kind, name, made in imports:
+        body = terraform()[kind][name]
+        known = {plain(body.get(field)) for field in ("repository_id", "account_id", "secret_id", "name")}
+        last = made.rpartition("/")[2].partition("@")[0].replace("$PROJECT-", "${var.project}-")
+        assert last in known, made
