@@ -1,8 +1,9 @@
-"""What must not stand in a config: it goes into the pipeline's parameters, and the console shows those."""
+"""Secrets: what must not stand in a config, which the console shows, and how a text is rid of one."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -12,6 +13,47 @@ SECRET_NAME = r"^projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(latest|\d+)$"
 SecretName = Annotated[str, Field(pattern=SECRET_NAME, description="Secret Manager resource name, never the secret")]
 SECRET_WORDS = r"token|secret|password|passwd|credentials?|api[-_]?key|access[-_]?key"
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+HIDDEN = "[token]"
+LEAST_SECRET = 8
+"""Characters; shorter keys (`EMPTY`) are words that an answer may hold by itself, and pieces that prove nothing."""
+
+
+def hide(text: str, secret: str | None) -> str:
+    """Put `[token]` in the place of a secret, as it is or escaped for JSON or a URL, and of its beginning at the end.
+
+    To be done before a text is cut: of a piece nobody can tell what it was, but where the text ends in it.
+    """
+    if not secret:
+        return text
+    text = _spellings(secret).sub(HIDDEN, text)
+    if text[-LEAST_SECRET:] not in secret:
+        return text
+    for length in range(min(len(text), len(secret) - 1), LEAST_SECRET - 1, -1):
+        if text.endswith(secret[:length]):
+            return text[:-length] + HIDDEN
+    return text
+
+
+@lru_cache(maxsize=16)
+def _spellings(secret: str) -> re.Pattern[str]:
+    """Letters, digits and `-._` are never escaped: most tokens are one literal, which is found fast."""
+    return re.compile("".join(sign if sign.isalnum() else _escaped(sign) for sign in secret))
+
+
+def _escaped(sign: str) -> str:
+    plain = re.escape(sign)
+    if sign in "-._":
+        return plain
+    return rf"\\{{0,4}}(?:{plain}|(?i:u00{ord(sign):02x})|(?i:%(?:25){{0,2}}{ord(sign):02x}))"
+
+
+def without_credentials(url: str) -> str:
+    """A URL as errors may show it: no user name or password, also where it is no URL, and nothing of a query."""
+    start = re.match(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?", url)
+    scheme = start[0] if start else ""
+    _, at, rest = url[len(scheme) :].rpartition("@")
+    shown = re.sub(r"([?#]).*", r"\1…", rest, flags=re.DOTALL)
+    return f"{scheme}{at and '…@'}{shown}"
 
 
 def _without_credentials(address: str) -> str:

@@ -199,6 +199,31 @@ def test_bad_input_is_status_2_and_nothing_is_sent(
     assert list(tmp_path.iterdir()) == [tmp_path / "p.jsonl"]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:hunter2@h/v1",
+        "http://user:hunter2@h/v1?x=1",
+        "http://user:hunter2@h/v1#f",
+        "http://user:hunter2@h/v1 x",
+        "http://user:hunter2@[::1/v1",
+        "http://user:hunter2/3@h/v1",
+        "http://user:hunter2@h\u2100/v1",
+        "ftp://user:hunter2@h/v1",
+        "user:hunter2@h/v1",
+        "http://h/v1?api_key=hunter2",
+    ],
+)
+def test_a_password_in_a_url_is_refused_and_not_shown(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ("--concurrency", 2, "--prompts", prompts(tmp_path), "--out", tmp_path / "cell.json")
+    assert bench("--base-url", url, *given) == 2
+    error = capsys.readouterr().err
+    assert "--base-url" in error
+    assert "hunter2" not in error
+
+
 def test_the_file_of_prompts_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = prompts(tmp_path)
     before = path.read_bytes()

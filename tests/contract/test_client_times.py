@@ -14,7 +14,8 @@ import pytest
 from contract.client_runs import MARK, cell
 from eagle_bench.adapters.vllm_client import rounds
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
-from eagle_bench.adapters.vllm_client.wire import Exchange, Pool
+from eagle_bench.adapters.vllm_client.pool import Pool
+from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult
 from truth_server import floor, oracle
@@ -69,9 +70,9 @@ def test_medians_are_as_close_to_the_truth_as_bare_sockets_come(k: int, concurre
 def test_no_answer_is_read_while_others_come(k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
 
-    def read(exchange: Exchange) -> Answer:
+    def read(exchange: Exchange, token: str | None) -> Answer:
         order.append("read")
-        return read_answer(exchange)
+        return read_answer(exchange, token)
 
     async def send(pool: Pool, request: bytes, timeout_s: float) -> Exchange:
         exchange = await send_as_it_is(pool, request, timeout_s)

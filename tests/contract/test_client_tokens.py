@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.client_runs import MARK, cell
+from contract.client_runs import MARK, cell, staged, warm
+from contract.test_client_bad_answers import canned, content, stream, usage, whole
+from eagle_bench.adapters.vllm_client import Target, measure
 from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.results import CellSettings
 from truth_server import oracle
 from truth_server.process import TruthServer
 
@@ -40,6 +43,38 @@ def test_a_token_that_ran_out_fails_as_authentication_and_is_not_shown() -> None
     assert {(e.kind, e.status) for e in refused} == {("authentication", 401)}
     assert all("The token is not valid" in e.body for e in refused)
     assert stale not in found.model_dump_json()
+
+
+KEY = "sk-SECRETabc/12345678901234567890"
+REPEATED = {
+    "escaped": whole(KEY.replace("/", r"\/").encode(), "401 Unauthorized"),
+    "in a URL": whole(KEY.replace("/", "%2f").encode(), "400 Bad Request"),
+    "at the cut": whole(b"x" * 1985 + KEY.encode(), "400 Bad Request"),
+    "cut by the server": whole(KEY[:14].encode(), "400 Bad Request"),
+    "in the status line": b"HTTP/1.1 2x0 " + b"y" * 55 + KEY.encode() + b"\r\n\r\n",
+    "in an event": stream(content("x"), json.dumps({"error": {"message": "z" * 1980 + KEY}})),
+    "in the model": stream(content("x"), json.dumps({"model": f"m-{KEY}"}), usage("2")),
+    "in the text": stream(content("you sent sk-SEC"), content(KEY[6:]), usage("2")),
+}
+
+
+@pytest.mark.parametrize("reply", REPEATED.values(), ids=REPEATED)
+def test_a_token_that_a_server_repeats_is_in_nothing_that_is_kept(reply: bytes) -> None:
+    with canned(lambda *_: reply) as url:
+        found = measure(
+            Target(url, token=lambda: KEY),
+            warm(1),
+            staged(2, 1),
+            variant="v",
+            concurrency=1,
+            settings=CellSettings(
+                max_output_tokens=64, requests=2, rounds=1, warmup_requests=1, request_timeout_s=30, max_failure_rate=1
+            ),
+            processes=1,
+        )
+    kept = found.model_dump_json()
+    assert KEY[:12] not in kept
+    assert "[token]" in kept
 
 
 class Supplier:

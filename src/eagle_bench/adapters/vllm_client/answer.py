@@ -13,6 +13,7 @@ from typing import Any
 from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.results import ErrorKind, RequestError
+from eagle_bench.secrecy import LEAST_SECRET, hide
 from eagle_bench.workload.conversations import sendable
 
 _KEPT = 2000  # characters of an error body
@@ -67,8 +68,12 @@ def error_kind(status: int) -> ErrorKind:
     return "server-error" if status >= 500 else "refused"
 
 
-def read_answer(exchange: Exchange) -> Answer:
-    """Work out what an exchange says. Never raises: what can't be read is the answer's error."""
+def read_answer(exchange: Exchange, token: str | None = None) -> Answer:
+    """Work out what an exchange says. Never raises: what can't be read is the answer's error.
+
+    Args:
+        token: that went with the request; a server that repeats it must not bring it into what is kept.
+    """
     answer = Answer()
     try:
         head = exchange.head or http1.read_head(exchange.data)
@@ -90,12 +95,24 @@ def read_answer(exchange: Exchange) -> Answer:
         answer.error = RequestError(
             kind="malformed-stream",
             status=answer.status,
-            body=sendable(f"An answer that can't be read: {type(error).__name__}: {error}")[:_KEPT],
+            body=f"An answer that can't be read: {type(error).__name__}: {error}",
         )
     if exchange.fault is not None and (answer.error is None or answer.status == 200):
         kind = _FAULTS.get(exchange.fault_kind or "", "other")
-        answer.error = RequestError(kind=kind, status=answer.status, body=exchange.fault[:_KEPT])
+        answer.error = RequestError(kind=kind, status=answer.status, body=exchange.fault)
+    _keep(answer, token)
     return answer
+
+
+def _keep(answer: Answer, token: str | None) -> None:
+    """Rid an answer of the token, cut the error, and replace what can't be stored."""
+    if answer.error is not None:
+        body = hide(sendable(answer.error.body), token)
+        answer.error = answer.error.model_copy(update={"body": body[:_KEPT]})
+    if answer.model is not None:
+        answer.model = hide(answer.model, token)
+    if token is not None and len(token) >= LEAST_SECRET:
+        answer.text, answer.first_text = hide(answer.text, token), hide(answer.first_text, token)
 
 
 def _is_stream(head: http1.Head, data: bytes) -> bool:
@@ -112,12 +129,12 @@ def _refusal(head: http1.Head, body: bytes) -> RequestError:
         text = (
             f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
         )
-    return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip()[:_KEPT])
+    return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip())
 
 
 def _malformed(what: str, found: bytes) -> RequestError:
-    text = found[:_KEPT].decode("utf-8", "replace").strip()
-    return RequestError(kind="malformed-stream", status=200, body=f"{what}: {text}"[:_KEPT])
+    text = found.decode("utf-8", "replace").strip()
+    return RequestError(kind="malformed-stream", status=200, body=f"{what}: {text}")
 
 
 def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
@@ -227,9 +244,7 @@ def _event_error(error: Any) -> RequestError:
     code = error.get("code") if isinstance(error, dict) else None
     status = code if isinstance(code, int) and 400 <= code < 600 else None
     text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
-    return RequestError(
-        kind=error_kind(status) if status else "server-error", status=status or 200, body=sendable(text)[:_KEPT]
-    )
+    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=text)
 
 
 def _count(value: Any) -> int | None:

@@ -17,7 +17,10 @@ _MAX_HEAD, _MAX_TRAILERS = 64 * 1024, 4096
 
 
 class ProtocolError(Exception):
-    """The bytes are not an HTTP/1.1 response."""
+    """The bytes are not an HTTP/1.1 response.
+
+    The text holds what was found by the line, uncut: a secret that a server repeats is hidden in it first.
+    """
 
 
 @dataclass(frozen=True)
@@ -43,16 +46,21 @@ def read_head(data: bytes | bytearray) -> Head | None:
             if data.startswith(b"\x15\x03"):
                 raise ProtocolError("the server answered with a TLS alert: https:// instead of http:// is meant")
             if data and not b"HTTP/1.".startswith(bytes(data[start : start + 7])):
-                raise ProtocolError(f"not HTTP/1.1: the response starts with {bytes(data[start : start + 20])!r}")
+                raise ProtocolError(f"not HTTP/1.1: the response starts with {_line(data, start)!r}")
             return None
         lines = bytes(data[start:end]).split(b"\r\n")
         match = _STATUS_LINE.match(lines[0])
         if match is None:
-            raise ProtocolError(f"not a status line: {lines[0][:80]!r}")
+            raise ProtocolError(f"not a status line: {lines[0]!r}")
         status = int(match[1])
         start = end + 4
         if status >= 200 or status == 101:
             return _head(status, lines[1:], start)
+
+
+def _line(data: bytes | bytearray, start: int) -> bytes:
+    end = data.find(b"\r\n", start)
+    return bytes(data[start : end if end >= 0 else len(data)])
 
 
 def _head(status: int, lines: list[bytes], size: int) -> Head:
@@ -60,7 +68,7 @@ def _head(status: int, lines: list[bytes], size: int) -> Head:
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not name or name != name.strip():
-            raise ProtocolError(f"not a header: {line[:80]!r}")
+            raise ProtocolError(f"not a header: {line!r}")
         key, text = name.decode("latin-1").lower(), value.strip().decode("latin-1")
         headers[key] = f"{headers[key]}, {text}" if key in headers else text
     chunked = headers.get("transfer-encoding", "").lower().endswith("chunked")
@@ -69,7 +77,7 @@ def _head(status: int, lines: list[bytes], size: int) -> Head:
         length = 0
     elif not chunked and "content-length" in headers:
         if not _LENGTH.fullmatch(headers["content-length"]):
-            raise ProtocolError(f"not a content length: {headers['content-length'][:40]!r}")
+            raise ProtocolError(f"not a content length: {headers['content-length']!r}")
         length = int(headers["content-length"])
     closes = "close" in headers.get("connection", "").lower() or (length is None and not chunked)
     return Head(status, headers, chunked, length, keep_alive=not closes, size=size)
@@ -121,7 +129,7 @@ def body(head: Head, data: bytes | bytearray, *, closed: bool) -> Body:
         match = _CHUNK_SIZE.match(data, at)
         if match is None:
             if b"\r\n" in data[at : at + 32]:
-                raise ProtocolError(f"not a chunk size: {bytes(data[at : at + 20])!r}")
+                raise ProtocolError(f"not a chunk size: {_line(data, at)!r}")
             break
         size = int(match[1], 16)
         if size == 0:

@@ -105,7 +105,4 @@ async def _ask(target: Target, settings: CellSettings, found: Capabilities, toke
         return Answer(error=RequestError(kind="authentication", body=str(error)))
     finally:
         pool.close()
-    answer = read_answer(exchange)
-    if answer.error and token and token in answer.error.body:
-        answer.error = answer.error.model_copy(update={"body": answer.error.body.replace(token, "[token]")})
-    return answer
+    return read_answer(exchange, token)

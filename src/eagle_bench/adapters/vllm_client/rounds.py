@@ -183,12 +183,9 @@ class Round:
         exchange, output = sent.exchange, sent.output
         if sent.answer is not None or exchange is None:
             return
-        answer = sent.answer = read_answer(exchange)
+        answer = sent.answer = read_answer(exchange, sent.token)
         self._held -= len(exchange.data)
         exchange.data = bytearray()
-        if sent.token and answer.error and sent.token in answer.error.body:
-            hidden = answer.error.body.replace(sent.token, "[token]")
-            answer.error = answer.error.model_copy(update={"body": hidden})
         if sent.token and answer.status == UNAUTHORIZED:
             self.tokens.refused(sent.token)
         if answer.error is not None or exchange.sent_s is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, urlsplit
 
 from eagle_bench.errors import InputError
+from eagle_bench.secrecy import without_credentials
 
 _IN_A_PATH = "/%:@!$&'()*+,;=~"  # stays as it is (RFC 3986)
 _HOST = re.compile(r"[0-9A-Za-z._-]+")
@@ -35,7 +36,8 @@ class Target:
     def __post_init__(self) -> None:
         for sign, what in (("?", "a query"), ("#", "a fragment")):
             if sign in self.base_url:
-                raise InputError(f"{self.base_url}: a base URL can't have {what} ({sign}…): a path is put behind it.")
+                shown = without_credentials(self.base_url)
+                raise InputError(f"{shown}: a base URL can't have {what} ({sign}…): a path is put behind it.")
 
     @property
     def chat_url(self) -> str:
@@ -84,23 +86,24 @@ def address(url: str) -> Address:
     Raises:
         InputError: it is not an http or https URL with a host, or something in it can't be sent.
     """
+    shown = without_credentials(url)
     # `urlsplit` would drop line breaks without a word.
     if not url.isprintable() or " " in url:
-        raise InputError(f"{url!r}: a URL can't hold spaces, line breaks or characters that can't be printed.")
+        raise InputError(f"{shown!r}: a URL can't hold spaces, line breaks or characters that can't be printed.")
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise InputError(f"{url}: not a URL: {error}.") from None
+    except ValueError:  # its words repeat what stands before the host
+        raise InputError(f"{shown}: not a URL: its host can't be read.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise InputError(f"{url}: not a URL that can be measured: it must start with http:// or https:// and a host.")
+        raise InputError(f"{shown}: not a URL that can be measured: it must start with http:// or https:// and a host.")
     if parts.username or parts.password:
         raise InputError(f"{parts.hostname}: the URL carries a user name or password; give a token instead.")
     if parts.fragment:
-        raise InputError(f"{url}: the fragment (#{parts.fragment}) can't be sent to a server.")
+        raise InputError(f"{shown}: a fragment (#…) can't be sent to a server.")
     path = quote(parts.path, safe=_IN_A_PATH) or "/"
     return Address(
-        host=_host(url, parts.hostname),
-        port=_port(url, parts) or (443 if parts.scheme == "https" else 80),
+        host=_host(shown, parts.hostname),
+        port=_port(shown, parts) or (443 if parts.scheme == "https" else 80),
         secure=parts.scheme == "https",
         path=f"{path}?{quote(parts.query, safe=_IN_A_PATH + '?')}" if parts.query else path,
     )
@@ -131,6 +134,8 @@ def _port(url: str, parts: SplitResult) -> int | None:
         given = parts.netloc.rpartition(":")[2]
         number = given.isascii() and given.isdigit()
         wrong = f"the port {given} is not between 1 and 65535" if number else f"the port {given!r} is not a number"
+        if "@" in url:  # what passes for a port may be the beginning of a password
+            wrong = "its port can't be read"
         raise InputError(f"{url}: {wrong}.") from None
     if port == 0:
         raise InputError(f"{url}: the port 0 is not between 1 and 65535.")
