@@ -306,6 +306,25 @@ def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, 
     assert any(warning.startswith("interrupted") for warning in result.warnings)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_the_wait_for_a_server_that_never_answers(number: signal.Signals, tmp_path: Path) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("hang:1", **QUICK) as server:
+        command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", server.url]
+        command += ["--concurrency", "2", "--prompts", str(prompts(tmp_path)), "--out", str(out)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while not server.journal() and process.poll() is None:
+            time.sleep(0.2)
+        process.send_signal(number)
+        _, error = process.communicate(timeout=60)  # the probe alone would wait for 120 s
+    assert process.returncode == 130
+    assert "Traceback" not in error
+    result = read(out)
+    assert result.counts.requested == 0
+    assert result.failure is not None
+    assert result.failure.kind == "interrupted"
+
+
 def test_sigterm_before_anything_is_measured_ends_it_with_one_line(tmp_path: Path) -> None:
     """A pipe in the place of the prompts holds it where it reads them, before anything is sent."""
     pipe, out = tmp_path / "pipe", tmp_path / "cell.json"

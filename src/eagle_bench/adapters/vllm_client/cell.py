@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from eagle_bench import __version__, saturation
 from eagle_bench.acceptance import Page, decoded, from_chunks, from_pages, from_responses, read_page
@@ -31,6 +32,7 @@ from eagle_bench.metrics import cell_metrics, counts, failure_rate, in_one_piece
 from eagle_bench.precision import enough
 from eagle_bench.results import (
     Acceptance,
+    Capabilities,
     CellFailure,
     CellResult,
     CellSettings,
@@ -46,6 +48,8 @@ from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
 _STOP_SHARE = 0.5  # of failures: above it a cell has no answer to give
 _STOP_LEFT_S = 30.0  # and only where going on would cost something
 _PIECES_SHARE = 0.1  # of answers without a TPOT: above it the median is of the others
+
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -70,6 +74,7 @@ class Cell:
 
     def __post_init__(self) -> None:
         self._sender: Sender | None = None
+        self._waiting: asyncio.Task[Any] | None = None
         self._course = Course(self.concurrency, self.settings.rounds, self._running, self.on_progress)
         self._saving: Saving | None = None
         self._warnings: dict[CellWarningCode, str] = {}  # code -> text
@@ -79,7 +84,10 @@ class Cell:
         began_s = time.perf_counter()
         tokens = TokenKeeper(self.target.token)
         with on_signals(self._interrupt), at_deadline(self.deadline_s, self._out_of_time):
-            probed = await probe(self.target, self.settings, tokens, self._course.note)
+            probed = await self._unless_stopped(
+                probe(self.target, self.settings, tokens, self._course.note),
+                otherwise=Probed(self.target, Capabilities(usage_in_stream=False)),
+            )
             self.target = probed.target
             self._check_counting(probed)
             if probed.silent:
@@ -88,10 +96,10 @@ class Cell:
             sender = await self.start(Terms(self.target, settings, probed.capabilities, self.tokenizer), tokens)
             self._sender = sender
             await self._warm_up(warmup, sender)
-            before = await self._page(tokens)
+            before = await self._unless_stopped(self._page(tokens), otherwise=None)
             records, windows, speculation = await self._rounds(measured, sender)
             await sender.close()
-            after = await self._page(tokens)
+            after = await self._page(tokens) if before is not None else None
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
         client = health(sender.watches)
@@ -155,7 +163,12 @@ class Cell:
         self._warnings.setdefault(code, text)
 
     def _check_counting(self, probed: Probed) -> None:
-        if probed.error is None and not probed.capabilities.usage_in_stream and self.tokenizer is None:
+        if (
+            not self._stopped
+            and probed.error is None
+            and not probed.capabilities.usage_in_stream
+            and self.tokenizer is None
+        ):
             raise InputError(
                 f"{self.target.base_url} sends no usage with its streams, and no tokenizer was given: "
                 "nobody would count the tokens.",
@@ -233,7 +246,24 @@ class Cell:
     def _running(self) -> Tally:
         return self._sender.tally if self._sender is not None else Tally()
 
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Found], *, otherwise: Found) -> Found:
+        """What `work` comes to; a signal or the deadline ends it, for it may wait for minutes."""
+        if self._stopped:
+            work.close()
+            return otherwise
+        task = self._waiting = asyncio.create_task(work)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+            return otherwise
+        finally:
+            self._waiting = None
+
     def _stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
         if self._sender is not None:
             self._sender.stop()
 
