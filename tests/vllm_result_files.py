@@ -9,9 +9,9 @@ from typing import Any
 
 def result(
     tpot_ms: float, *, concurrency: int | None, prompts: int = 100, detailed: bool = True, version: str = "0.33",
-    failing: int = 0, label: str | None = None, seed: int = 0,
+    failing: int = 0, label: str | None = None, seed: int = 0, streams: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """One result; `version` "0.8" has the keys of early 2025, "0.33" those of 2026."""
+    """One result; `version` "0.8" has the keys of early 2025, "0.33" those of 2026; `streams` ran, whatever the file says."""
     shared, own = random.Random(seed), random.Random(tpot_ms)
     rows = []
     for index in range(prompts):
@@ -25,13 +25,13 @@ def result(
         })  # fmt: skip
     done = [row for row in rows if not row["error"]]
     latency = [row["ttft"] + sum(row["itl"]) for row in rows]
-    streams = [0.0] * (concurrency or 1)
+    free = [0.0] * (streams or concurrency or 1)
     starts = []
     for value in latency:
-        slot = streams.index(min(streams))
-        starts.append(streams[slot])
-        streams[slot] += value or 0.1
-    duration = max(streams)
+        slot = free.index(min(free))
+        starts.append(free[slot])
+        free[slot] += value or 0.1
+    duration = max(free)
     tokens = sum(row["output"] for row in done)
     out: dict[str, Any] = {
         "date": "20260101-000000", "backend": "openai-chat", "model_id": "llama", "tokenizer_id": "llama",

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
 from eagle_bench import checks, cost, intervals, losslessness, stats, verdict
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid
-from eagle_bench.intervals import MIN_PAIRS, Draws, Floats, Ratio
+from eagle_bench.intervals import MIN_PAIRS, Draws, Ratio
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
+from eagle_bench.rates import rates
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import unequal_work
 from eagle_bench.stats import Resamples
@@ -55,7 +54,7 @@ def compare(plan: Plan, cells: Iterable[CellResult], *, resamples: int = stats.R
         and (baseline := grid.cells.get((plan.baseline, level))) is not None
         and (found := losslessness.compare_answers(baseline, cell, grid.cells.get((plan.baseline_again or "", level))))
     )
-    kept = tuple(grid.cells[key].model_copy(update={"requests": ()}) for key in grid.planned() if key in grid.cells)
+    kept = tuple(cost.for_plan(plan, grid.cells[key]) for key in grid.planned() if key in grid.cells)
     return Comparison(
         plan=plan,
         baseline=plan.baseline,
@@ -103,33 +102,19 @@ class _LevelDraws:
 def _draws(
     shared: Resamples, before: Columns, after: Columns, baseline: CellResult, cell: CellResult
 ) -> dict[str, Draws | None]:
+    clock = rates(cell, baseline)
     return {
         "tpot": shared.median_ratio(before.tpot_ms, after.tpot_ms),
         "e2e": shared.median_ratio(before.e2e_ms, after.e2e_ms),
         "ttft": shared.median_ratio(before.ttft_ms, after.ttft_ms),
-        "throughput": shared.rate_ratio(
-            (after.output_tokens, after.e2e_ms), (before.output_tokens, before.e2e_ms), _measured(cell, baseline)
+        "throughput": None
+        if clock is None
+        else shared.rate_ratio(
+            (after.output_tokens, after.e2e_ms),
+            (before.output_tokens, before.e2e_ms),
+            (math.log(clock.ratio), clock.by_round),
         ),
     }
-
-
-def _measured(top: CellResult, bottom: CellResult) -> tuple[float, Floats] | None:
-    """Log ratio of the cells' throughputs by the clock, and that of each round; None without them."""
-    ratio = _rate_ratio(top, bottom)
-    rates = [
-        {window.round: window.output_tokens_per_s for window in cell.rounds if window.output_tokens_per_s}
-        for cell in (top, bottom)
-    ]
-    both = sorted(rates[0].keys() & rates[1].keys())
-    if ratio is None or not both:
-        return None
-    return math.log(ratio), np.array([math.log(rates[0][r] / rates[1][r]) for r in both])
-
-
-def _rate_ratio(top: CellResult, bottom: CellResult) -> float | None:
-    above = top.metrics.output_tokens_per_s if top.metrics else None
-    below = bottom.metrics.output_tokens_per_s if bottom.metrics else None
-    return above / below if above and below else None
 
 
 def _judge(grid: Grid, variant: str, levels: Mapping[int, _LevelDraws]) -> list[LevelComparison]:
@@ -162,11 +147,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
     found, reasons = verdict.judge(tpot), []
     pairs = ratio.pairs if ratio else 0
     unproven, whole = unproven_prompts(*cells), [cell.variant for cell in cells if _came_in_one_piece(cell)]
-    short = [
-        f"{cell.variant} has {cell.counts.completed} of the {needed} requests that concurrency {concurrency} needs"
-        for cell in cells
-        if cell.counts.completed < (needed := least_requests(concurrency))
-    ]
+    short = _short(grid.plan, cells, pairs)
     if (doubt := verdict.too_good(tpot, cells[1].acceptance)) is not None:
         reasons.append(f"{doubt}: something else differs")
         found = "invalid"
@@ -198,10 +179,26 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
         reasons=tuple(reasons),
         speedup=speedup,
         paired_prompts=pairs,
+        short=bool(short),
         more_prompts=verdict.more_prompts(tpot, pairs) if unsettled and not short else None,
         drift=bool(ratio and ratio.drift),
         break_even=speedup.throughput.estimate if speedup.throughput and found != "invalid" else None,
     )
+
+
+def _short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> list[str]:
+    """What is too little for a verdict: requests of a cell, or pairs, which only failures may make fewer."""
+    concurrency = cells[0].concurrency
+    needed = least_requests(concurrency)
+    said = [
+        f"{cell.variant} has {cell.counts.completed} of the {needed} requests that concurrency {concurrency} needs"
+        for cell in cells
+        if cell.counts.completed < needed
+    ]
+    if not said and pairs and pairs < needed * (1 - 2 * plan.max_failure_rate):
+        told = f"only {count(pairs, 'prompt')} can be paired (the same round and prompt in both, two tokens or more)"
+        said.append(f"{told}, of the {needed} that concurrency {concurrency} needs")
+    return said
 
 
 def _incomparable(plan: Plan, baseline: CellResult, variant: CellResult) -> list[str]:
@@ -248,7 +245,8 @@ def _because(found: str, tpot: Interval) -> str:
 def _speedup(ratios: Mapping[str, Ratio | None], baseline: CellResult, variant: CellResult) -> Speedup:
     def without_interval(metric: str) -> float | None:
         if metric == "throughput":
-            return _rate_ratio(variant, baseline)
+            clock = rates(variant, baseline)
+            return clock.ratio if clock else None
         top, bottom = (getattr(cell.metrics, f"{metric}_ms") for cell in (baseline, variant))
         return top.p50 / bottom.p50 if top and bottom and min(top.p50, bottom.p50) > 0 else None
 

@@ -147,6 +147,15 @@ def _tokens(grid: Grid) -> Iterator[Warning]:
         if baseline.token_source and cell.token_source and baseline.token_source != cell.token_source:
             text = f"tokens are counted by {cell.token_source}, the baseline's by {baseline.token_source}. Use one for both."
             yield _warn("token_source", text, cell)
+        rounds = [sorted({request.round for request in found.requests}) for found in (baseline, cell)]
+        if all(rounds) and rounds[0] != rounds[1]:
+            text = (
+                f"has {count(len(rounds[1]), 'round')}, the baseline {len(rounds[0])}: the speed-ups are over the rounds "
+                "that both have, but the rates and costs of each cell over its own, other prompts. Measure both in the "
+                "same rounds before you compare those."
+            )
+            yield _warn("rounds_differ", text, cell)
+            continue
         lengths = [m.mean_output_tokens for m in (baseline.metrics, cell.metrics) if m and m.mean_output_tokens]
         if len(lengths) == 2 and abs(lengths[1] / lengths[0] - 1) > LENGTH_TOLERANCE:
             text = (

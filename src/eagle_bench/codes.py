@@ -35,6 +35,7 @@ WarningCode = Literal[
     "unproven_prompts",
     "token_source",
     "output_length",
+    "rounds_differ",
     "too_few_requests",
     "no_details",
     "few_rounds",
@@ -104,6 +105,11 @@ WARNINGS: dict[WarningCode, Meaning] = {
     "output_length": Meaning(
         "the answers' mean lengths are more than 2 % apart: the variants do not do the same work",
         "check chat template and sampling settings; trust TPOT before E2E",
+    ),
+    "rounds_differ": Meaning(
+        "one variant has rounds that the other lacks: it ended early, or was measured in another number of rounds. "
+        "Speed-ups are over the rounds that both have; a cell's own rate and cost are over all of its own",
+        "measure both in the same rounds before you compare their rates or costs",
     ),
     "too_few_requests": Meaning("fewer requests completed than give an answer", "measure more prompts"),
     "no_details": Meaning(

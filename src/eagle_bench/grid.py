@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from eagle_bench.comparison import Plan
+from eagle_bench.rates import never_held
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
 
@@ -75,6 +76,10 @@ class Grid:
                 f"{variant}: {counts.failed} of {count(counts.requested, 'request')} failed "
                 f"({percent(rate)}; {percent(self.plan.max_failure_rate)} are allowed){_cause(cell)}"
             )
+        if cell.environment.get("request_rate", "inf") != "inf":
+            return f"{variant} was sent {cell.environment['request_rate']} requests a second: that holds no concurrency"
+        if never_held(cell):
+            return f"{variant} never had {count(level, 'request')} in flight at once: what it measured is of a lower concurrency"
         return None
 
 

@@ -58,7 +58,9 @@ class Worse(Record):
 
     variant: str = Field(description="id of the variant")
     concurrency: int = Field(description="the level")
-    metric: str = Field(description="its name; `result` where a whole cell is lost")
+    metric: str = Field(
+        description="its name; `result` where a whole cell is lost, `verdict` where it can be compared no more"
+    )
     before: str = Field(description="as it was, with its unit")
     now: str = Field(description="as it is")
     ratio: float | None = Field(description="how much worse, above 1; null where it is lost")

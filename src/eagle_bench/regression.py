@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from eagle_bench.comparison import Bounded, CellView, Comparison
+from eagle_bench.comparison import CellView, Comparison, LevelComparison
+from eagle_bench.errors import InputError
+from eagle_bench.pairing import different_prompts
 from eagle_bench.report.tables import Table
+from eagle_bench.results import CellResult
+from eagle_bench.settings_checks import changed_work
 from eagle_bench.units import NOTHING, change, milliseconds, percent, rate
 
 _METRICS = (("TPOT", "tpot_ms"), ("TTFT", "ttft_ms"), ("E2E", "e2e_ms"), ("Output", "output_tokens_per_s"))
@@ -31,13 +38,53 @@ def regressions(old: Comparison, new: Comparison, limit: float) -> list[Regressi
     """What got worse by more than `limit` (0.05: five per cent), cell by cell; cells of one side only are lost.
 
     The medians and rates themselves are held against each other: a gate has to say the same for the same files.
+
+    Raises:
+        InputError: the old one holds nothing that could be worse now, or is of other prompts or other work.
     """
-    now = {(view.variant, view.concurrency): view for view in new.views}
-    found = []
-    for before in old.views:
-        if before.problem is None:
-            found += _of_cell(before, now.get((before.variant, before.concurrency)), limit)
+    before_and_now = [(view, _cell(new.views, view)) for view in old.views if view.problem is None]
+    if not any(_values(before) for before, _ in before_and_now):
+        raise InputError("the comparison that is to be held against has no valid cell with a TPOT, TTFT, E2E or rate.")
+    if differing := _other_work(old, new):
+        raise InputError(
+            f"the comparison that is to be held against is of other work: {'; '.join(differing)}.",
+            hint="Keep the comparison.json of a run with today's prompts and limits, and hold later ones against that.",
+        )
+    found = [worse for before, now in before_and_now for worse in _of_cell(before, now, limit)]
+    lost = {(one.variant, one.concurrency) for one in found if one.metric == "result"}
+    for level in old.comparisons:
+        now = _cell(new.comparisons, level)
+        place = level.variant, level.concurrency
+        if level.verdict != "invalid" and now and now.verdict == "invalid" and place not in lost:
+            found.append(Regression(*place, "verdict", level.verdict, f"invalid: {now.reasons[0]}", None))
     return found
+
+
+_Placed = TypeVar("_Placed", CellView, CellResult, LevelComparison)
+
+
+def _cell(among: Sequence[_Placed], like: _Placed) -> _Placed | None:
+    """The one of the same variant at the same concurrency."""
+    place = like.variant, like.concurrency
+    return next((one for one in among if (one.variant, one.concurrency) == place), None)
+
+
+def _values(view: CellView) -> dict[str, float]:
+    known = {attribute: getattr(view, attribute) for _, attribute in _METRICS}
+    return {attribute: bounded.value for attribute, bounded in known.items() if bounded and bounded.value > 0}
+
+
+def _other_work(old: Comparison, new: Comparison) -> list[str]:
+    """Cells that got other prompts then, or were asked for something else."""
+    differing = []
+    for before in old.cells:
+        now = _cell(new.cells, before)
+        if now is None:
+            continue
+        said = [f"{name} was {mine} and is {theirs}" for name, mine, theirs in changed_work(before, now)]
+        said += ["other prompts"] if different_prompts(before, now) else []
+        differing += [f"{before.variant} at concurrency {before.concurrency}: {', '.join(said)}"] if said else []
+    return differing
 
 
 def _of_cell(before: CellView, now: CellView | None, limit: float) -> list[Regression]:
@@ -45,18 +92,18 @@ def _of_cell(before: CellView, now: CellView | None, limit: float) -> list[Regre
     if now is None or now.problem is not None:
         said = now.problem if now and now.problem else "not measured"
         return [Regression(*place, "result", "valid", said, None)]
-    found = []
+    found, then, today = [], _values(before), _values(now)
     for name, attribute in _METRICS:
-        old: Bounded | None = getattr(before, attribute)
-        new: Bounded | None = getattr(now, attribute)
-        if old is None or not old.value:
+        if attribute not in then:
             continue
-        if new is None or not new.value:
+        old, new = then[attribute], today.get(attribute)
+        if new is None:
             found.append(Regression(*place, name, _shown(attribute, old), NOTHING, None))
             continue
-        worse = old.value / new.value if attribute.endswith("_per_s") else new.value / old.value
+        worse = old / new if attribute.endswith("_per_s") else new / old
         if worse > 1 + limit:
-            found.append(Regression(*place, name, _shown(attribute, old), _shown(attribute, new), worse))
+            shown = worse if math.isfinite(worse) else None
+            found.append(Regression(*place, name, _shown(attribute, old), _shown(attribute, new), shown))
     return found
 
 
@@ -77,5 +124,5 @@ def table(found: list[Regression], limit: float) -> Table:
     return Table(f"Worse than before by more than {percent(limit)}", heads, rows, frozenset({1, 3, 4, 5}))
 
 
-def _shown(attribute: str, bounded: Bounded) -> str:
-    return rate(bounded.value, "tok/s") if attribute.endswith("_per_s") else milliseconds(bounded.value)
+def _shown(attribute: str, value: float) -> str:
+    return rate(value, "tok/s") if attribute.endswith("_per_s") else milliseconds(value)

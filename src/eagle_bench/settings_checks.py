@@ -11,7 +11,10 @@ from eagle_bench.results import CellResult
 # What may differ between variants: everything else in these two places is a difference of the experiment.
 _FREE_SETTINGS = frozenset({"args", "arguments", "env", "endpoint", "url", "label", "served model", "api_key_secret"})
 _WORK = ("max_output_tokens", "temperature", "ignore_eos")  # what makes another answer of the same prompt
-_ENVIRONMENT_EQUAL = ("image", "machine_type", "accelerator", "replicas", "region", "location", "client_version")
+_ENVIRONMENT_EQUAL = (
+    "image", "machine_type", "accelerator", "replicas", "region", "location", "client_version",
+    "model_id", "tokenizer_id", "backend", "request_rate",  # as files of `vllm bench serve` tell them
+)  # fmt: skip
 
 
 def _free(setting: str) -> bool:
@@ -69,14 +72,21 @@ def _beyond_speculation(grid: Grid) -> Iterator[Warning]:
             yield Warning(code="allowed_difference", variant=variant, text=text)
 
 
+def changed_work(one: CellResult, other: CellResult) -> list[tuple[str, object, object]]:
+    """Settings that make another answer of the same prompt and differ: the name, and both values."""
+    if one.settings is None or other.settings is None:
+        return []
+    both = [(name, getattr(one.settings, name), getattr(other.settings, name)) for name in _WORK]
+    return [(name, mine, theirs) for name, mine, theirs in both if mine != theirs]
+
+
 def unequal_work(one: CellResult, other: CellResult) -> list[str]:
     """In what two cells were asked for different work, in words: a speed-up between them would be of that, too."""
     if one.settings is None or other.settings is None:
         return []
     differing = [
         f"{name} is {mine} for {one.variant} and {theirs} for {other.variant}"
-        for name in _WORK
-        if (mine := getattr(one.settings, name)) != (theirs := getattr(other.settings, name))
+        for name, mine, theirs in changed_work(one, other)
     ]
     hashes = [settings.payload_sha256 for settings in (one.settings, other.settings)]
     if not differing and all(hashes) and hashes[0] != hashes[1]:

@@ -57,7 +57,7 @@ def too_good(tpot: Interval | None, acceptance: Acceptance | None) -> str | None
 def is_flat(level: LevelComparison) -> bool:
     """Whether a level shows that there is no difference, rather than failing to show one."""
     tpot = level.speedup.tpot if level.speedup else None
-    return level.verdict == "inconclusive" and tpot is not None and within_noise(tpot)
+    return level.verdict == "inconclusive" and not level.short and tpot is not None and within_noise(tpot)
 
 
 def within_noise(tpot: Interval) -> bool:
@@ -132,7 +132,7 @@ def decide(variant: str, comparisons: Sequence[LevelComparison]) -> Decision:
     no_gain = [level.concurrency for level in (*split.slower, *split.flat)]
     first_slower = min((level.concurrency for level in split.slower), default=math.inf)
     could_gain = [level for level in split.open if level.concurrency < first_slower]
-    could_gain += [level for level in split.invalid if no_gain and level.concurrency < min(no_gain)]
+    could_gain += [level for level in split.invalid if level.concurrency < first_slower]
     if no_gain and not could_gain:
         text = f"Don't turn {variant} on: {clauses}."
         return Decision(variant=variant, turn_on=False, up_to_concurrency=None, text=text)
@@ -216,7 +216,7 @@ def _needs(group: list[LevelComparison]) -> str:
 def _unbounded(level: LevelComparison) -> bool:
     """Whether something else than its interval keeps a level open."""
     tpot = level.speedup.tpot if level.speedup else None
-    return tpot is None or tpot.family_low is None or judge(tpot) != level.verdict
+    return level.short or tpot is None or tpot.family_low is None or judge(tpot) != level.verdict
 
 
 def _invalid(group: list[LevelComparison]) -> str:

@@ -49,10 +49,10 @@ def view(grid: Grid, variant: str, concurrency: int) -> CellView:
         ttft_quantiles_ms=_quantiles(columns.ttft_ms),
         inter_chunk_ms=float(np.median(gaps)) if gaps else None,
         mean_output_tokens=mean_output_tokens(cell, metrics),
-        dollars_per_million_tokens=cost.dollars_per_million_tokens(
-            grid.plan.price_per_hour, metrics.output_tokens_per_s
-        ),
-        meets_slo=cost.meets_slo(grid.plan, metrics),
+        dollars_per_million_tokens=None
+        if problem
+        else cost.dollars_per_million_tokens(grid.plan.price_per_hour, metrics.output_tokens_per_s),
+        meets_slo=None if problem else cost.meets_slo(grid.plan, metrics),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,9 @@ def test_other_prompts_are_noticed_by_their_lengths(tmp_path: Path) -> None:
 
 
 def test_labels_tell_what_a_file_is(tmp_path: Path) -> None:
-    one, two = write(tmp_path / "in", {"x.json": result(12.0, concurrency=None), "y.json": result(8.0, concurrency=4)})
+    one, two = write(
+        tmp_path / "in", {"x.json": result(12.0, concurrency=None, streams=4), "y.json": result(8.0, concurrency=4)}
+    )
     labels = ("--label", f"{one}=base@4", "--label", f"{two}=eagle3")
     assert run(one, two, *labels, "--baseline", "base", "--out", tmp_path) == 0
     assert comparison(tmp_path)["levels"] == [4]
@@ -292,6 +295,56 @@ def test_the_gate_minds_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [(one["variant"], one["metric"], one["ratio"]) for one in worse] == [("eagle3", "result", None)] * 2
 
 
+def test_the_gate_minds_a_verdict_that_is_none_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = write(tmp_path / "in", ours())
+    assert run(*before, "--baseline", "baseline", "--out", tmp_path / "old") == 0
+    after = ours()
+    after["eagle3-4.json"]["acceptance"] |= {"length": 1.01}  # nothing that a draft could have done
+    given = write(tmp_path / "new", after)
+    capsys.readouterr()
+    gate = ("--baseline", "baseline", "--against", tmp_path / "old" / "comparison.json")
+    assert run(*given, *gate, "--out", tmp_path / "out", "--json") == 3
+    [worse] = json.loads(capsys.readouterr().out)["worse"]
+    assert (worse["variant"], worse["concurrency"], worse["metric"], worse["before"]) == (
+        "eagle3",
+        4,
+        "verdict",
+        "faster",
+    )
+    assert worse["now"].startswith("invalid: a speed-up of")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda cell: cell["settings"].update(max_output_tokens=64), "max_output_tokens was 64 and is 512"),
+        (lambda cell: cell["prompts"].update(sha256="0" * 64), "other prompts"),
+    ],
+)
+def test_the_gate_is_not_held_against_other_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], change: Callable[[dict[str, Any]], None], said: str
+) -> None:
+    given = write(tmp_path / "in", ours())
+    assert run(*given, "--baseline", "baseline", "--out", tmp_path / "old") == 0
+    old = tmp_path / "old" / "comparison.json"
+    then = json.loads(old.read_text())
+    for cell_of_then in then["cells"]:
+        change(cell_of_then)
+    old.write_text(json.dumps(then))
+    capsys.readouterr()
+    assert run(*given, "--baseline", "baseline", "--against", old, "--out", tmp_path / "out") == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_gate_refuses_a_reference_without_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = write(tmp_path / "in", ours())
+    assert run(*given, "--baseline", "baseline", "--out", tmp_path / "old") == 0
+    old = tmp_path / "old" / "comparison.json"
+    old.write_text(json.dumps(json.loads(old.read_text()) | {"views": []}))
+    assert run(*given, "--baseline", "baseline", "--against", old, "--out", tmp_path / "out") == 2
+    assert "no valid cell" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("rates", [(100.0, 94.0), (100.0, 96.0)])
 def test_a_rate_gets_worse_when_it_falls(tmp_path: Path, rates: tuple[float, float]) -> None:
     status = []
@@ -377,7 +430,10 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     ],
 )
 def test_names_that_tell_variant_and_concurrency(tmp_path: Path, name: str, expected: tuple[str, int]) -> None:
-    files = {f"{name}.json": result(12.0, concurrency=None), "z-c4.json": result(8.0, concurrency=None)}
+    files = {
+        f"{name}.json": result(12.0, concurrency=None, streams=4),
+        "z-c4.json": result(8.0, concurrency=None, streams=4),
+    }
     write(tmp_path / "in", files)
     assert run(tmp_path / "in", "--baseline", "a", "--out", tmp_path) == 0
     first = comparison(tmp_path)["cells"][0]

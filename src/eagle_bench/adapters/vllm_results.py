@@ -71,7 +71,10 @@ def cell_of(data: Mapping[str, Any], variant: str, concurrency: int) -> CellResu
         started_at=None,
         duration_s=data.get("duration"),
         settings=None,
-        environment={"client": "vllm bench serve", **_named(data, "backend", "model_id", "tokenizer_id")},
+        environment={
+            "client": "vllm bench serve",
+            **_named(data, "backend", "model_id", "tokenizer_id", "request_rate"),
+        },
         counts=counts,
         metrics=found,
         acceptance=_acceptance(data) if found else None,

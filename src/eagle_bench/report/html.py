@@ -127,10 +127,14 @@ def _slo(comparison: Comparison) -> list[str]:
         return []
     said = []
     for variant in comparison.variants:
-        largest = largest_meeting_slo([view for view in comparison.views if view.variant == variant])
-        said.append(
-            f"{variant}: kept up to concurrency {largest}" if largest else f"{variant}: not kept at the lowest level"
-        )
+        views = sorted((v for v in comparison.views if v.variant == variant), key=lambda view: view.concurrency)
+        largest = largest_meeting_slo(views)
+        beyond = next((view for view in views if not view.meets_slo), None)
+        known = "" if beyond is None or beyond.meets_slo is False else f"; not known at {beyond.concurrency}"
+        if largest:
+            said.append(f"{variant}: kept up to concurrency {largest}{known}")
+        else:
+            said.append(f"{variant}: {'not known' if known else 'not kept'} at the lowest level")
     return said
 
 

@@ -139,7 +139,7 @@ def objectives(comparison: Comparison) -> Table | None:
 
 def _kept(view: CellView, goodput: float | None) -> str:
     said = {True: "kept", False: "missed", None: NOTHING}[view.meets_slo]
-    return said if goodput is None else f"{said} (goodput {rate(goodput, 'req/s')})"
+    return said if goodput is None or view.problem else f"{said} (goodput {rate(goodput, 'req/s')})"
 
 
 def answers(comparison: Comparison) -> Table | None:
