@@ -26,6 +26,7 @@ SGLANG_LENGTH = "sglang:spec_accept_length"
 
 _NEEDED = {"vllm:spec_decode": (VLLM_DRAFTS, VLLM_DRAFTED, VLLM_ACCEPTED), "sglang:spec_": (SGLANG_LENGTH,)}
 _SAMPLE = re.compile(r"^([A-Za-z_:][\w:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+\d+)?$")
+_MOST = 2.0**53  # whole numbers above it have neighbours that are missing; no counter gets there
 _POSITION = re.compile(r'position="(\d+)"')
 
 
@@ -36,6 +37,7 @@ class Page:
     totals: Mapping[str, float] = field(default_factory=dict)
     lengths: tuple[float, ...] = ()  # of the gauge, one for each engine
     positions: Mapping[int, float] = field(default_factory=dict)
+    uncountable: tuple[str, ...] = ()  # names with a sample that is no count: infinite, or beyond what is exact
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -45,7 +47,7 @@ class Page:
             for prefix, needed in _NEEDED.items()
             if any(found.startswith(prefix) for found in self.totals)
             for name in needed
-            if name not in self.totals
+            if name not in self.totals and name not in self.uncountable
         )
 
 
@@ -54,6 +56,7 @@ def read_page(text: str) -> Page:
     totals: dict[str, float] = defaultdict(float)
     positions: dict[int, float] = defaultdict(float)
     lengths: list[float] = []
+    uncountable: dict[str, None] = {}
     for line in text.splitlines():
         match = _SAMPLE.match(line.strip())
         if match is None or not match[1].startswith(tuple(_NEEDED)) or match[1].endswith("_created"):
@@ -62,7 +65,10 @@ def read_page(text: str) -> Page:
             value = float(match[3])
         except ValueError:
             continue
-        if not math.isfinite(value):
+        if math.isnan(value):
+            continue
+        if abs(value) > _MOST:
+            uncountable[match[1]] = None
             continue
         totals[match[1]] += value
         if match[1] == SGLANG_LENGTH:
@@ -70,7 +76,7 @@ def read_page(text: str) -> Page:
         position = _POSITION.search(match[2] or "")
         if match[1] == VLLM_POSITIONS and position:
             positions[int(position[1])] += value
-    return Page(dict(totals), tuple(lengths), dict(positions))
+    return Page(dict(totals), tuple(lengths), dict(positions), tuple(uncountable))
 
 
 def decoded(records: Sequence[RequestRecord]) -> int | None:
@@ -81,12 +87,14 @@ def decoded(records: Sequence[RequestRecord]) -> int | None:
 
 
 def from_pages(before: Page, after: Page, tokens: int | None = None) -> Acceptance | None:
-    """What the engine's counters grew by; None where it speculated nothing, or says nothing.
+    """What the engine's counters grew by; None where it speculated nothing, says nothing, or what can't be counted with.
 
     Args:
         tokens: that were decoded meanwhile. Each step yields one that was not drafted, so tokens − accepted is the number
             of steps (a few too small: tokens that were accepted beyond an answer's end are counted by the engine alone).
     """
+    if before.uncountable or after.uncountable:
+        return None
     drafts, drafted, accepted = (
         after.totals[name] - before.totals.get(name, 0.0) if name in after.totals else None
         for name in (VLLM_DRAFTS, VLLM_DRAFTED, VLLM_ACCEPTED)

@@ -156,6 +156,7 @@ CellWarningCode = Literal[
     "one_piece",
     "vllm_disagrees",
     "metrics_names",
+    "metrics_values",
     "token_renewed",
 ]
 
@@ -186,6 +187,10 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     ),
     "metrics_names": Meaning(
         "the engine's `/metrics` lacks names that it should have", "trust the acceptance length less"
+    ),
+    "metrics_values": Meaning(
+        "a counter of speculation on the engine's `/metrics` is infinite or absurdly large: no acceptance is taken from there",
+        "see what the page says, and what stands between engine and client",
     ),
     "token_renewed": Meaning(
         "the server answered 401 to a token that should have been valid: what carried it failed and was not sent again, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socketserver
 import threading
@@ -65,9 +66,9 @@ def usage(tokens: str) -> str:
     return f'{{"choices": [], "usage": {{"prompt_tokens": 3, "completion_tokens": {tokens}}}}}'
 
 
-def measured(url: str, count: int = 12, concurrency: int = 2) -> CellResult:
+def measured(url: str, count: int = 12, concurrency: int = 2, metrics_url: str | None = None) -> CellResult:
     return measure(
-        Target(url),
+        Target(url, metrics_url=metrics_url),
         warm(2),
         staged(count, concurrency),
         variant="v",
@@ -124,6 +125,22 @@ def test_an_answer_in_one_piece_has_no_tpot_and_that_is_said() -> None:
     assert result.metrics is not None
     assert result.metrics.tpot_ms is None
     assert "one_piece: 4 of 4 answers came in one piece: they have no TPOT" in result.warnings
+
+
+def test_counters_that_overflow_cost_the_acceptance_alone() -> None:
+    drafts, name = "vllm:spec_decode_num_drafts_total", "vllm:spec_decode_num_accepted_tokens_total"
+    page = f"{drafts} %d\nvllm:spec_decode_num_draft_tokens_total 9\n{name}{{e='0'}} 1e308\n{name}{{e='1'}} 1.7e308\n"
+    read = itertools.count(1)
+
+    def reply(path: str, _: bytes) -> bytes:
+        return whole((page % next(read)).encode(), more="") if path.endswith("/metrics") else GOOD
+
+    with canned(reply) as url:
+        result = measured(url, 4, metrics_url=url.removesuffix("/v1") + "/metrics")
+    assert result.counts.completed == 4
+    assert result.acceptance is not None
+    assert result.acceptance.source == "chunks"
+    assert any(text.startswith(f"metrics_values: {name} ") for text in result.warnings)
 
 
 def test_a_redirect_is_not_followed_but_named() -> None:

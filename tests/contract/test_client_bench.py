@@ -278,6 +278,28 @@ def test_a_result_whose_place_is_gone_is_kept_elsewhere(
     assert str(kept) in capsys.readouterr().err
 
 
+def test_a_result_that_can_be_kept_nowhere_leaves_no_piece_and_one_error(tmp_path: Path) -> None:
+    """No file of the process may grow beyond 4 KB."""
+    spare, out = tmp_path / "spare", tmp_path / "out" / "cell.json"
+    spare.mkdir()
+    with TruthServer(**QUICK) as server:
+        code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        command = [sys.executable, "-B", "-c", f"{code}from eagle_bench.cli import main; main()", "bench"]
+        command += ["--base-url", server.url, "--concurrency", "2", "--prompts", str(prompts(tmp_path))]
+        ended = subprocess.run(
+            [*command, "--out", str(out)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "TMPDIR": str(spare)},
+            timeout=120,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert f"--out {out}: it can't be written: File too large. Nor in {spare}: File too large." in ended.stderr
+    assert "unexpected fault" not in ended.stderr
+    assert [*spare.iterdir(), *out.parent.iterdir()] == []
+
+
 def test_too_many_failures_are_said_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "cell.json"
     with TruthServer("500:3", **QUICK) as server:

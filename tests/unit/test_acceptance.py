@@ -57,6 +57,15 @@ def test_an_engine_that_was_restarted_in_between_is_not_measured_backwards() -> 
     assert from_pages(read_page(AFTER), read_page(BEFORE)) is None
 
 
+@pytest.mark.parametrize("value", ["+Inf", "1.7e308"])
+def test_what_is_no_count_gives_no_acceptance(value: str) -> None:
+    name = "vllm:spec_decode_num_accepted_tokens_total"
+    odd = read_page(AFTER + f'{name}{{engine="8"}} {value}\n{name}{{engine="9"}} {value}\n')
+    assert (odd.uncountable, odd.missing) == ((name,), ())
+    assert from_pages(read_page(BEFORE), odd) is None
+    assert from_pages(odd, read_page(AFTER)) is None
+
+
 def test_sglangs_gauge_is_taken_as_it_is() -> None:
     found = from_pages(read_page(SGLANG), read_page(SGLANG))
     assert found is not None

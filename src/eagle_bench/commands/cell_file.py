@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -39,7 +40,7 @@ def write(result: CellResult, out: Path) -> None:
     """Write the result whole or not at all, and elsewhere where its place has become unusable; what stood there is kept.
 
     Raises:
-        EagleBenchError: it does not stand in its place; says where it was kept.
+        EagleBenchError: it does not stand in its place; says where it was kept, or that it is kept nowhere.
     """
     text = result.model_dump_json()
     partial = out.with_name(f".{os.getpid()}.partial")
@@ -49,9 +50,23 @@ def write(result: CellResult, out: Path) -> None:
             click.echo(f"what stood there was moved to {click.format_filename(moved / out.name)}", err=True)
         partial.replace(out)
     except OSError as error:
-        partial.unlink(missing_ok=True)
-        with tempfile.NamedTemporaryFile("w", prefix="cell-", suffix=".json", encoding="utf-8", delete=False) as kept:
-            kept.write(text)
-        raise EagleBenchError(
-            f"--out {out}: it can't be written: {error.strerror}.", hint=f"The result was kept in {kept.name}."
-        ) from None
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise EagleBenchError(f"--out {out}: it can't be written: {error.strerror}.", hint=_kept(text)) from None
+
+
+def _kept(text: str) -> str:
+    """Keep a result whole among the temporary files, or nowhere; say which."""
+    try:
+        descriptor, name = tempfile.mkstemp(prefix="cell-", suffix=".json")
+        os.close(descriptor)
+    except OSError as error:
+        return f"Nor in {tempfile.gettempdir()}: {error.strerror}. The result is lost."
+    kept = Path(name)
+    try:
+        kept.write_text(text, encoding="utf-8")
+    except OSError as error:
+        with suppress(OSError):
+            kept.unlink()
+        return f"Nor in {kept.parent}: {error.strerror}. The result is lost."
+    return f"The result was kept in {kept}."

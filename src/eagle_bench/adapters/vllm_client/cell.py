@@ -156,6 +156,8 @@ class Cell:
     ) -> Acceptance | None:
         if after is not None and after.missing:
             self._warn("metrics_names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
+        if odd := {name: None for page in (before, after) if page is not None for name in page.uncountable}:
+            self._warn("metrics_values", f"{', '.join(odd)} of the engine's metrics page is no count: it was left out")
         of_engine = from_pages(before, after, decoded(records)) if before is not None and after is not None else None
         return from_responses(speculation) or of_engine or from_chunks(records)
 
@@ -251,7 +253,8 @@ class Cell:
         if self._stopped:
             work.close()
             return otherwise
-        task = self._waiting = asyncio.create_task(work)
+        task: asyncio.Task[Found] = asyncio.create_task(work)
+        self._waiting = task
         try:
             return await task
         except asyncio.CancelledError:
