@@ -144,7 +144,8 @@ def _prompts(grid: Grid) -> Iterator[Warning]:
 def _tokens(grid: Grid) -> Iterator[Warning]:
     """Token counts: where they come from, and whether the answers are equally long."""
     for baseline, cell in grid.against_baseline():
-        if baseline.token_source and cell.token_source and baseline.token_source != cell.token_source:
+        sources = {baseline.token_source, cell.token_source} - {None}
+        if len(sources) > 1 and "mixed" not in sources:
             text = f"tokens are counted by {cell.token_source}, the baseline's by {baseline.token_source}. Use one for both."
             yield _warn("token_source", text, cell)
         rounds = [sorted({request.round for request in found.requests}) for found in (baseline, cell)]

@@ -154,6 +154,7 @@ CellWarningCode = Literal[
     "interrupted",
     "budget",
     "one_piece",
+    "mixed_counts",
     "vllm_disagrees",
     "metrics_names",
     "metrics_values",
@@ -181,6 +182,11 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     "one_piece": Meaning(
         "answers came in one piece: no time passed between their tokens, so they have no TPOT",
         "switch off buffering between server and client",
+    ),
+    "mixed_counts": Meaning(
+        "the server sent its usage with some answers only, and the tokenizer counted the others: two ways of counting, so "
+        "the cell is out of the verdict",
+        "see why usage is missing: a proxy, or several servers behind one address",
     ),
     "vllm_disagrees": Meaning(
         "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"

@@ -80,6 +80,8 @@ class Grid:
             return f"{variant} was sent {cell.environment['request_rate']} requests a second: that holds no concurrency"
         if never_held(cell):
             return f"{variant} never had {count(level, 'request')} in flight at once: what it measured is of a lower concurrency"
+        if cell.token_source == "mixed":
+            return f"{variant}: its tokens were counted in two ways, by the server's usage and by the tokenizer"
         return None
 
 

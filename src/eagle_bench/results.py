@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION: Literal[1] = 1
 
-TokenSource = Literal["usage", "tokenizer"]
+TokenSource = Literal["usage", "tokenizer", "mixed"]
 AcceptanceSource = Literal["response", "metrics", "chunks"]
 ErrorKind = Literal[
     "authentication",
@@ -213,7 +213,9 @@ class CellResult(Record):
     counts: Counts = Field(description="requests, failed ones too")
     metrics: CellMetrics | None = Field(description="null where nothing completed; never 0")
     acceptance: Acceptance | None = Field(description="of drafted tokens, where something tells")
-    token_source: TokenSource | None = Field(description="who counted the output tokens")
+    token_source: TokenSource | None = Field(
+        description="who counted the output tokens; `mixed`: not the same for all answers, so that no verdict rests on them"
+    )
     prompts: PromptsUsed | None = Field(description="equal in all variants of a level")
     client: ClientHealth | None = Field(description="of the measuring process")
     rounds: tuple[RoundWindow, ...] = Field((), description="the repeats")

@@ -11,7 +11,7 @@ from contract.client_runs import MARK, cell, staged, warm
 from contract.test_client_bad_answers import canned, content, stream, usage, whole
 from eagle_bench.adapters.vllm_client import Target, measure
 from eagle_bench.errors import InputError, ServiceError
-from eagle_bench.results import CellSettings
+from eagle_bench.results import CellResult, CellSettings
 from truth_server import oracle
 from truth_server.process import TruthServer
 
@@ -164,6 +164,41 @@ def test_the_tokenizer_counts_where_the_server_sends_no_usage(tokenizer: Path, k
     assert found.token_source == "tokenizer"
     assert [r.output_tokens for r in found.requests] == [entry["tokens"] for entry in journal]
     assert {r.first_chunk_tokens for r in found.requests} == {k}
+
+
+def counts_with(url: str, tokenizer: Path | None) -> CellResult:
+    return measure(
+        Target(url),
+        warm(1),
+        staged(8, 1),
+        variant="v",
+        concurrency=1,
+        settings=CellSettings(max_output_tokens=64, requests=8, rounds=1, warmup_requests=1, request_timeout_s=30),
+        tokenizer=tokenizer,
+        processes=1,
+    )
+
+
+ANSWER = [content("w1 "), content("w2 w3")]
+
+
+def test_who_counted_is_said_by_the_measured_answers_not_by_the_probes(tokenizer: Path) -> None:
+    """The probe gets usage, the measured requests do not."""
+    plain, counted = stream(*ANSWER), stream(*ANSWER, usage("3"))
+    with canned(lambda _, body: plain if MARK.encode() in body else counted) as url:
+        found = counts_with(url, tokenizer)
+    assert found.capabilities is not None
+    assert found.capabilities.usage_in_stream
+    assert found.token_source == "tokenizer"
+    assert {record.output_tokens for record in found.requests} == {3}
+
+
+def test_tokens_that_were_counted_in_two_ways_are_named(tokenizer: Path) -> None:
+    plain, counted = stream(*ANSWER), stream(*ANSWER, usage("3"))
+    with canned(lambda _, body: plain if b"[measured 5]" in body else counted) as url:
+        found = counts_with(url, tokenizer)
+    assert found.token_source == "mixed"
+    assert any(text.startswith("mixed_counts: the tokens of 1 of 8 answers") for text in found.warnings)
 
 
 def test_the_servers_own_count_goes_before_the_tokenizers(tokenizer: Path) -> None:

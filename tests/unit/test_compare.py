@@ -10,6 +10,7 @@ import pytest
 
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison, LevelComparison, Plan
+from eagle_bench.report import html
 from eagle_bench.results import CellResult
 from simulated_cells import BASELINE, EAGLE, Engine, cell
 
@@ -166,6 +167,14 @@ def test_tokens_counted_in_two_ways_are_not_compared() -> None:
     found = answer(cell("baseline", 1), cell("eagle3", 1, FAST, token_source="tokenizer"))
     assert only(found).verdict == "invalid"
     assert "token_source" in codes(found)
+
+
+@pytest.mark.parametrize("baseline", ["usage", "mixed"])
+def test_a_cell_whose_tokens_were_counted_in_two_ways_is_in_no_verdict(baseline: str) -> None:
+    found = answer(cell("baseline", 1, token_source=baseline), cell("eagle3", 1, FAST, token_source="mixed"))
+    assert only(found).verdict == "invalid"
+    assert any("counted in two ways" in reason for reason in only(found).reasons)
+    assert "both in one cell" in html.render(found)
 
 
 def test_too_few_requests_stay_inconclusive() -> None:

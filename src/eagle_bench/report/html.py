@@ -83,7 +83,7 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
         facts.append(("Requests a level", f"{spread}{repeated}"))
     sources = sorted({cell.token_source for cell in cells if cell.token_source})
     if sources:
-        said = {"usage": "the server's usage", "tokenizer": "the tokenizer"}
+        said = {"usage": "the server's usage", "tokenizer": "the tokenizer", "mixed": "both in one cell"}
         facts.append(("Tokens counted by", conjunction([said[source] for source in sources])))
     shapes = sorted({cell.settings.shape for cell in cells if cell.settings and cell.settings.shape})
     if shapes:

@@ -22,7 +22,7 @@ from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
-from eagle_bench.adapters.vllm_client.rounds import UNAUTHORIZED, Tally
+from eagle_bench.adapters.vllm_client.rounds import UNAUTHORIZED, Outcome, Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
@@ -97,9 +97,11 @@ class Cell:
             self._sender = sender
             await self._warm_up(warmup, sender)
             before = await self._unless_stopped(self._page(tokens), otherwise=None)
-            records, windows, speculation = await self._rounds(measured, sender)
+            outcomes, windows = await self._rounds(measured, sender)
             await sender.close()
             after = await self._page(tokens) if before is not None else None
+        records = [outcome.record for outcome in outcomes]
+        source = token_source(outcomes)
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
         client = health(sender.watches)
@@ -108,6 +110,10 @@ class Cell:
         pieces = sum(map(in_one_piece, records))
         if pieces > _PIECES_SHARE * count.completed:
             self._warn("one_piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
+        if source == "mixed":
+            of_tokenizer = sum(outcome.counted_by == "tokenizer" for outcome in outcomes)
+            text = f"the tokens of {of_tokenizer} of {count.completed} answers were counted by the tokenizer, not the server"
+            self._warn("mixed_counts", f"{text}: it sent no usage with them")
         if tokens.renewed:
             refused = sum(r.error is not None and r.error.status == UNAUTHORIZED for r in records)
             text = f"a token that should have been valid was refused: {counted(refused, 'request')} failed with 401"
@@ -126,8 +132,8 @@ class Cell:
             capabilities=probed.capabilities.model_copy(update={"metrics": after is not None}),
             counts=count,
             metrics=metrics,
-            acceptance=self._acceptance(records, speculation, before, after),
-            token_source=self._token_source(records, probed),
+            acceptance=self._acceptance(outcomes, before, after),
+            token_source=source,
             prompts=PromptsUsed(count=len(measured), sha256=sha256_of(measured)),
             client=client,
             rounds=tuple(windows),
@@ -147,13 +153,9 @@ class Cell:
             return None
         return read_page(text) if text is not None else None
 
-    def _acceptance(
-        self,
-        records: Sequence[RequestRecord],
-        speculation: Sequence[dict[str, Any]],
-        before: Page | None,
-        after: Page | None,
-    ) -> Acceptance | None:
+    def _acceptance(self, outcomes: Sequence[Outcome], before: Page | None, after: Page | None) -> Acceptance | None:
+        records = [outcome.record for outcome in outcomes]
+        speculation = [outcome.speculation for outcome in outcomes if outcome.speculation]
         if after is not None and after.missing:
             self._warn("metrics_names", f"the engine's metrics page has no {', '.join(after.missing)} any more")
         if odd := {name: None for page in (before, after) if page is not None for name in page.uncountable}:
@@ -186,9 +188,8 @@ class Cell:
 
     async def _rounds(
         self, measured: Sequence[StagedPrompt], sender: Sender
-    ) -> tuple[list[RequestRecord], list[RoundWindow], list[dict[str, Any]]]:
-        records: list[RequestRecord] = []
-        speculation: list[dict[str, Any]] = []
+    ) -> tuple[list[Outcome], list[RoundWindow]]:
+        outcomes: list[Outcome] = []
         windows: list[RoundWindow] = []
         origin_s = time.perf_counter()
         numbers = sorted({prompt.round for prompt in measured})
@@ -204,9 +205,9 @@ class Cell:
             of_round = [outcome.record for outcome in played.outcomes]
             if not played.agrees:
                 self._warn("vllm_disagrees", f"vLLM's own medians of round {number + 1} are not those of its records")
-            records += of_round
-            speculation += [outcome.speculation for outcome in played.outcomes if outcome.speculation]
-            self._course.over(len(records), counts(records).failed, played.tally.slow_failures)
+            outcomes += played.outcomes
+            failed = sum(outcome.record.error is not None for outcome in outcomes)
+            self._course.over(len(outcomes), failed, played.tally.slow_failures)
             window = round_window(of_round, self.concurrency)
             if window is not None:
                 windows.append(window)
@@ -218,7 +219,7 @@ class Cell:
             if self._saving is not None:
                 self._course.note(f"precise enough after {len(rounds)} rounds: {self._saving.requests} requests saved")
                 break
-        return records, windows, speculation
+        return outcomes, windows
 
     @property
     def _stopped(self) -> bool:
@@ -270,10 +271,11 @@ class Cell:
         if self._sender is not None:
             self._sender.stop()
 
-    def _token_source(self, records: Sequence[RequestRecord], probed: Probed) -> TokenSource | None:
-        if all(r.error is not None or r.output_tokens is None for r in records):
-            return None
-        return "usage" if probed.capabilities.usage_in_stream else "tokenizer"
+
+def token_source(outcomes: Sequence[Outcome]) -> TokenSource | None:
+    """Who counted the tokens of the measured answers; the probe's answer says nothing about theirs."""
+    found = {outcome.counted_by for outcome in outcomes if outcome.counted_by is not None}
+    return found.pop() if len(found) == 1 else "mixed" if found else None
 
 
 def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:

@@ -18,7 +18,7 @@ from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.metrics import inter_chunk_ms_p50
-from eagle_bench.results import Capabilities, CellSettings, RequestError, RequestRecord
+from eagle_bench.results import Capabilities, CellSettings, RequestError, RequestRecord, TokenSource
 from eagle_bench.workload.prompts import Prompt
 
 CountTokens = Callable[[str], int]
@@ -32,10 +32,11 @@ UNAUTHORIZED = 401
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one request came to; `speculation` is the response's own word about it."""
+    """What one request came to; `speculation` is the response's own word about it, `counted_by` who counted its tokens."""
 
     record: RequestRecord
     speculation: dict[str, Any] | None = None
+    counted_by: TokenSource | None = None
 
 
 @dataclass
@@ -46,6 +47,7 @@ class _Sent:
     exchange: Exchange | None = None
     token: str | None = None
     answer: Answer | None = None
+    counted_by: TokenSource | None = None
 
 
 @dataclass
@@ -130,7 +132,10 @@ class Round:
             sent = self._sent[index]
             if sent.answer is not None and sent.exchange is not None:
                 made = record(prompt, sent.answer, sent.exchange, number, origin_s, store_text=self.settings.store_text)
-                found.append(Outcome(made, sent.answer.speculation if made.error is None else None))
+                good = made.error is None
+                found.append(
+                    Outcome(made, sent.answer.speculation if good else None, sent.counted_by if good else None)
+                )
         return found
 
     def stop(self) -> None:
@@ -191,7 +196,10 @@ class Round:
         if answer.error is not None or exchange.sent_s is None:
             output.error = answer.error.body if answer.error else "not sent"
             return
-        if answer.output_tokens is None and self.count_tokens is not None:
+        if answer.output_tokens is not None:
+            sent.counted_by = "usage"
+        elif self.count_tokens is not None:
+            sent.counted_by = "tokenizer"
             answer.output_tokens = self.count_tokens(answer.text)
             answer.first_chunk_tokens = self.count_tokens(answer.first_text)
         output.success = True
