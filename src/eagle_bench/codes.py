@@ -211,7 +211,8 @@ REQUEST_ERRORS: dict[ErrorKind, str] = {
     "quota": "429",
     "overload": "503, 529",
     "timeout": "408, 504, or no end within `request_timeout_s`",
-    "server-error": "other 5xx, or an error event in a stream",
+    "server-error": "other 5xx, an error event in a stream, or an answer that the server broke off (`finish_reason` abort, error "
+    "or cancelled)",
     "refused": "other 4xx",
     "connection": "no connection could be made",
     "dropped-stream": "the connection, or an orderly stream, ended before the answer did",

@@ -119,6 +119,18 @@ def test_half_of_a_surrogate_pair_in_an_answer_can_be_stored() -> None:
     assert CellResult.model_validate_json(result.model_dump_json()) == result
 
 
+@pytest.mark.parametrize("reason", ["abort", "error"])
+def test_an_answer_that_the_server_broke_off_has_failed(reason: str) -> None:
+    end = json.dumps({"choices": [{"delta": {}, "finish_reason": reason}]})
+    broken = stream(content("yes"), content(" no"), end, usage("2"))
+    with canned(lambda _, body: broken if number_of(body) == 3 else GOOD) as url:
+        result = measured(url, 6)
+    (error,) = [record.error for record in result.requests if record.error]
+    assert (error.kind, error.status) == ("server-error", 200)
+    assert f"finish_reason {reason}" in error.body
+    assert result.counts.completed == 5
+
+
 def test_an_answer_in_one_piece_has_no_tpot_and_that_is_said() -> None:
     with canned(lambda *_: GOOD) as url:
         result = measured(url, 4)

@@ -19,6 +19,7 @@ from eagle_bench.workload.conversations import sendable
 _KEPT = 2000  # characters of an error body
 _MOST_TOKENS = 10**9  # of one answer; a larger count is none
 _LONGEST_LIST = 1000  # draft positions
+_BROKEN_OFF = {"abort", "error", "cancelled"}  # a `finish_reason` of an answer that its server gave up
 _REDIRECTS = {301, 302, 303, 307, 308}
 _FAULTS: dict[str, ErrorKind] = {
     "timeout": "timeout",
@@ -45,6 +46,7 @@ class Answer:
         content_s: when each chunk with content was read.
         first_text: the content of the first such chunk.
         first_chunk_tokens: the server's count up to the first such chunk, where it sends one with each.
+        finish: the server's reason for the end.
         speculation: the response's own numbers about speculative decoding, single or in lists.
     """
 
@@ -57,6 +59,7 @@ class Answer:
     first_chunk_tokens: int | None = None
     speculation: dict[str, Any] | None = None
     model: str | None = None
+    finish: str | None = None
     ended: bool = False
     error: RequestError | None = None
 
@@ -138,6 +141,9 @@ def _malformed(what: str, found: bytes) -> RequestError:
 
 
 def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
+    if answer.finish in _BROKEN_OFF:
+        said = f"The server broke the answer off (finish_reason {answer.finish})."
+        return RequestError(kind="server-error", status=200, body=said)
     if not complete or (answer.content_s and not answer.ended):
         return RequestError(kind="dropped-stream", status=200, body="The stream ended before the answer was complete.")
     if not answer.content_s:
@@ -229,7 +235,9 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         return ""
     choice = choices[0]
-    answer.ended = answer.ended or bool(choice.get("finish_reason"))
+    finish = choice.get("finish_reason")
+    answer.ended = answer.ended or bool(finish)
+    answer.finish = finish if isinstance(finish, str) else answer.finish
     delta = choice.get("delta")
     if not isinstance(delta, dict):
         return ""
