@@ -180,7 +180,8 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
         "measure it again, with more time",
     ),
     "one_piece": Meaning(
-        "answers came in one piece: no time passed between their tokens, so they have no TPOT",
+        "answers came in one piece, or in a few at the pace of a network (16 tokens and more at less than 0.05 ms each): "
+        "the time between their tokens was not seen, so they have no TPOT",
         "switch off buffering between server and client",
     ),
     "mixed_counts": Meaning(

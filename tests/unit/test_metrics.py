@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eagle_bench.metrics import cell_metrics, counts, inter_chunk_ms_p50, round_window, summary, tpot_ms
+from eagle_bench.metrics import cell_metrics, counts, in_one_piece, inter_chunk_ms_p50, round_window, summary, tpot_ms
 from eagle_bench.results import RequestError, RequestRecord
 
 
@@ -45,6 +45,25 @@ def test_tpot_is_the_time_after_the_first_token_over_the_tokens_after_it() -> No
 @pytest.mark.parametrize("tokens", [None, 0, 1])
 def test_an_answer_without_a_second_token_has_no_tpot(tokens: int | None) -> None:
     assert tpot_ms(request(tokens=tokens)) is None
+
+
+@pytest.mark.parametrize(
+    ("tokens", "took_ms", "seen"),
+    [
+        (400, 4.2, False),  # a body of 92 KB, read in pieces of 16 KB
+        (400, 8.6, False),
+        (17, 0.79, False),
+        (17, 0.81, True),
+        (16, 0.01, True),  # two chunks that a busy client read together
+        (400, 24.0, True),
+        (2, 0.0, False),
+    ],
+)
+def test_tokens_that_come_faster_than_an_engine_makes_them_have_no_tpot(
+    tokens: int, took_ms: float, seen: bool
+) -> None:
+    record = request(ttft=100, e2e=100 + took_ms, tokens=tokens)
+    assert (tpot_ms(record) is not None, in_one_piece(record)) == (seen, not seen)
 
 
 def test_tpot_does_not_depend_on_how_tokens_are_bundled_in_chunks() -> None:
