@@ -186,8 +186,9 @@ def _shown(loc: Place, given: object) -> str:
         return ""
     if isinstance(given, (dict, list, tuple, BaseModel)):
         return "a list" if isinstance(given, (list, tuple)) else ""
-    if "@" in str(given) or (loc[-1:] == ("url",) and "://" not in str(given)):
-        return ""  # a password in an address, or a key in the place of one
+    text = str(given)
+    if "@" in text or ("?" in text or "#" in text if "://" in text else loc[-1:] == ("url",)):
+        return ""  # a password or a key in an address, or a key in the place of one
     text = repr(given)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 

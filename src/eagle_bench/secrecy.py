@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import Annotated
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import AfterValidator, Field
 
 SECRET_NAME = r"^projects/[^/\s]+/secrets/[A-Za-z0-9_-]+/versions/(latest|\d+)$"
 SecretName = Annotated[str, Field(pattern=SECRET_NAME, description="Secret Manager resource name, never the secret")]
 SECRET_WORDS = r"token|secret|password|passwd|credentials?|api[-_]?key|access[-_]?key"
+IN_A_QUERY = re.compile(rf"(^|[-_.])(sig|key|auth|authorization)$|(signature|{SECRET_WORDS})$", re.IGNORECASE)
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 HIDDEN = "[token]"
 LEAST_SECRET = 8
@@ -70,13 +71,32 @@ def _without_credentials(address: str) -> str:
     return address
 
 
+def _base_url(address: str) -> str:
+    """Refuse what no path can be put behind, and what a query would show."""
+    # `urlsplit` would drop line breaks without a word.
+    if not address.isprintable() or " " in address:
+        raise ValueError("is not a URL: it holds spaces, line breaks or characters that can't be printed")
+    for sign, what in (("?", "a query"), ("#", "a fragment")):
+        if sign in address:
+            raise ValueError(f"can't have {what} ({sign}…): a path is put behind it; a key goes into `api_key_secret`")
+    return _without_credentials(address)
+
+
 def _known_source(address: str) -> str:
     scheme, separator, _ = address.partition("://")
     if not separator:
         return address
     if scheme not in {"gs", "http", "https", "hf"}:
         raise ValueError("names a scheme that can't be read; gs://, https:// and hf:// can")
-    return _without_credentials(address)
+    _without_credentials(address)
+    parts = urlsplit(address)
+    for name, _ in parse_qsl(f"{parts.query}&{parts.fragment}", keep_blank_values=True):
+        if IN_A_QUERY.search(name):
+            raise ValueError(
+                f"would show `{name[:30]}` of its query in the console: "
+                "give a gs:// address, which the job's account reads"
+            )
+    return address
 
 
 def is_secret(name: str) -> bool:
@@ -103,7 +123,7 @@ def _no_secrets_in_args(args: tuple[str, ...]) -> tuple[str, ...]:
     return args
 
 
-Url = Annotated[str, AfterValidator(_without_credentials)]
+Url = Annotated[str, AfterValidator(_base_url)]
 Source = Annotated[str, AfterValidator(_known_source)]
 Env = Annotated[dict[str, str], AfterValidator(_no_secrets_in_env)]
 Args = Annotated[tuple[str, ...], AfterValidator(_no_secrets_in_args)]

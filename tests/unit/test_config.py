@@ -116,11 +116,42 @@ def test_a_secret_in_place_of_its_name_is_not_repeated():
         {"variants": [{"id": "baseline"}, {"id": "x", "url": "https://user:planted@host/v1"}]},
         {"variants": [{"id": "baseline"}, {"id": "x", "url": "httpx://user:planted@host/v1"}]},
         {"workload": {"dataset": "https://user:planted@host/f.json"}},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "https://host/v1?api_key=planted"}]},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "https://host/v1#planted"}]},
+        {"variants": [{"id": "baseline"}, {"id": "x", "url": "httpx://host/v1?api_key=planted"}]},
+        {"workload": {"dataset": "https://host/f.json?a=b&X-Amz-Signature=planted"}},
+        {"workload": {"dataset": "https://host/f.json?X-Goog-Signature=planted"}},
+        {"workload": {"dataset": "https://host/f.json?sv=1&sig=planted"}},
+        {"workload": {"dataset": "https://host/f.json?accessToken=planted"}},
+        {"workload": {"dataset": "https://host/f.json?api%5Fkey=planted"}},
+        {"workload": {"dataset": "https://host/f.json?key=planted"}},
+        {"workload": {"dataset": "https://host/f.json#token=planted"}},
         {"hf_thisisasecret_planted_by_the_test_here": 1},
     ],
 )
 def test_secrets_in_wrong_places_are_refused_and_never_repeated(fields):
     assert "planted" not in refused(changed(**fields))
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("http://h/v1?api_key=x", "a query"),
+        ("http://h/v1?", "a query"),
+        ("http://h/v1#f", "a fragment"),
+        ("http://h /v1", "spaces"),
+        ("http://h/v1\n\nx", "line breaks"),
+    ],
+)
+def test_a_url_that_no_request_could_be_sent_to_is_refused(url, words):
+    message = refused(changed(variants=[{"id": "baseline"}, {"id": "x", "url": url}]))
+    assert message.startswith("bench.yaml: `variants[1].url` ")
+    assert words in message
+
+
+def test_a_plain_query_of_a_data_set_is_taken():
+    address = "https://host/f.jsonl?download=true&monkey=1&design=2"
+    assert config_file.validate(changed(workload={"dataset": address})).workload.dataset == address
 
 
 def test_flags_of_models_are_no_secrets():

@@ -131,7 +131,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 def _with_path(url: str) -> str:
     """A URL that ends behind the host gets the path that servers of OpenAI's API have, and that is said."""
     base = url.rstrip("/")
-    if not re.fullmatch(r"https?://[^/?#]+", base):
+    if not re.fullmatch(r"https?://[^/?#@\s]+", base):
         return url
     click.echo(f"{url} ends behind the host: {base}/v1 is written, where such servers have their API.")
     return f"{base}/v1"
