@@ -7,7 +7,9 @@ in docs/ are made from them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
@@ -71,6 +73,14 @@ class Variant(Section):
             )
 
     @property
+    def place(self) -> tuple[str, str | None] | None:
+        """What tells apart where variants run that are not deployed; None where this one is."""
+        if self.url is None:
+            return (self.endpoint, None) if self.endpoint else None
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}", self.served_model
+
+    @property
     def deployed(self) -> bool:
         """Whether a run makes (and deletes) this variant's endpoint."""
         return self.endpoint is None and self.url is None
@@ -91,7 +101,7 @@ class Workload(Section):
     )
     prompts_per_level: Count = Field(
         1000,
-        description="requests per level in all rounds together; the least is max(50, 20 × concurrency)",
+        description="requests per level in all rounds together; where max(50, 20 × concurrency) is more, that many",
         examples=[400],
         json_schema_extra={"unit": "requests"},
     )
@@ -246,6 +256,7 @@ class Config(Section):
                 ("tokenizer", *kinds),
                 "`tokenizer` is missing: a Vertex AI endpoint sends no token counts, so the answers are counted with it.",
             )
+        yield from self._about_places()
         for variant in self.variants:
             twice = flag_given_twice((*self.serving.args, *variant.args))
             if variant.deployed and twice:
@@ -277,6 +288,16 @@ class Config(Section):
                 f"`baseline_again`: {self.baseline_again!r} is no variant beside the baseline."
                 f"{did_you_mean(self.baseline_again, others)}",
             )
+
+    def _about_places(self) -> Iterator[Contradiction]:
+        for one, other in combinations(self.variants, 2):
+            if one.place and one.place == other.place and {one.id, other.id} != {self.baseline, self.baseline_again}:
+                yield Contradiction(
+                    ("variants", "baseline", "baseline_again"),
+                    f"`variants`: {one.id!r} and {other.id!r} are the same {'url' if one.url else 'endpoint'}: "
+                    "nothing could differ between them. Only the baseline may stand there twice, the second time named "
+                    "by `baseline_again`.",
+                )
 
     @property
     def criteria(self) -> Criteria:

@@ -72,9 +72,10 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                self.twice.append(f"line {key.start_mark.line + 1}: `{key_shown(str(key.value))}` stands there twice.")
-            seen.add(str(key.value))
+            name = str(key.value)  # a list may stand in a key's place
+            if name in seen and key.tag != "tag:yaml.org,2002:merge":
+                self.twice.append(f"line {key.start_mark.line + 1}: `{key_shown(name)}` stands there twice.")
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 

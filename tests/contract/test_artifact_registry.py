@@ -81,7 +81,7 @@ CONFIG = {
     "pipeline_root": "gs://local-bucket/eagle-bench",
     "variants": [
         {"id": "baseline", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
-        {"id": "eagle3", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
+        {"id": "eagle3", "url": "http://127.0.0.1:9/eagle3/v1", "served_model": "m"},
     ],
     "workload": {"dataset": "gs://local-bucket/no-such-file.jsonl"},
     "concurrency": [1],

@@ -51,12 +51,11 @@ def config(server, tmp_path_factory):
     folder = tmp_path_factory.mktemp("config")
 
     def write(**changes):
-        url = f"{server.url}/nothing/v1"
         fields = {
             "project": PLACE.project,
             "location": PLACE.location,
             "pipeline_root": "gs://local-bucket/eagle-bench",
-            "variants": [{"id": "baseline", "url": url}, {"id": "eagle3", "url": url}],
+            "variants": [{"id": name, "url": f"{server.url}/{name}/v1"} for name in ("baseline", "eagle3")],
             "workload": {"prompts_per_level": 50},
             "concurrency": [1, 2],
             "repeats": 2,

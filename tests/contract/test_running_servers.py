@@ -100,8 +100,8 @@ def test_silence_and_refusal_are_told_apart(serve, monkeypatch):
 
 def test_servers_that_run_need_no_cloud(serve, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    url = f"{serve({'/v1/models': 200})}/v1"
-    path = write(tmp_path / "bench.yaml", baseline=url, eagle3=url)
+    baseline, eagle3 = (f"{serve({'/v1/models': 200})}/v1" for _ in range(2))
+    path = write(tmp_path / "bench.yaml", baseline=baseline, eagle3=eagle3)
     status, said = plan(path, capsys)
     assert status == 0, said
     assert "baseline and eagle3 answer" in said

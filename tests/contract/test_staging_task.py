@@ -115,7 +115,7 @@ def settings(**fields: Any) -> config.Config:
     data = {
         "project": "p",
         "location": "us-central1",
-        "variants": [{"id": name, "url": "http://127.0.0.1:9/v1"} for name in ("baseline", "eagle")],
+        "variants": [{"id": name, "url": f"http://127.0.0.1:9/{name}"} for name in ("baseline", "eagle")],
         "concurrency": [1, 2],
         **fields,
     }

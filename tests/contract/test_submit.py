@@ -21,7 +21,7 @@ CONFIG = {
     "hf_token_secret": "projects/local-project/secrets/hf-token/versions/latest",
     "variants": [
         {"id": "baseline", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
-        {"id": "eagle3", "url": "http://127.0.0.1:9/v1", "served_model": "m"},
+        {"id": "eagle3", "url": "http://127.0.0.1:9/eagle3/v1", "served_model": "m"},
     ],
     "workload": {"prompts_per_level": 50, "max_output_tokens": 16, "request_timeout_s": 5.0},
     "concurrency": [1],

@@ -154,6 +154,34 @@ def test_a_plain_query_of_a_data_set_is_taken():
     assert config_file.validate(changed(workload={"dataset": address})).workload.dataset == address
 
 
+ENDPOINT = "projects/p/locations/l/endpoints/1"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        ({"url": "http://h/v1"}, {"url": "http://H/v1/"}, "url"),
+        ({"url": "http://h/v1", "served_model": "m"}, {"url": "http://h/v1", "served_model": "m"}, "url"),
+        ({"endpoint": ENDPOINT}, {"endpoint": ENDPOINT}, "endpoint"),
+    ],
+)
+def test_a_server_is_no_two_variants_but_for_the_baseline_once_more(one, other, kind):
+    twice = changed(variants=[{"id": "baseline", **one}, {"id": "eagle3", **other}])
+    assert refused(twice).startswith(f"bench.yaml: `variants`: 'baseline' and 'eagle3' are the same {kind}: ")
+    assert config_file.validate({**twice, "baseline_again": "eagle3"}).baseline_again == "eagle3"
+
+
+def test_the_baseline_once_more_is_no_third_variant_s_server():
+    same = [{"id": name, "url": "http://h/v1"} for name in ("eagle3", "again")]
+    variants = [{"id": "baseline", "url": "http://b/v1"}, *same]
+    assert "'eagle3' and 'again'" in refused(changed(variants=variants, baseline_again="again"))
+
+
+def test_a_server_of_two_models_is_two_variants():
+    variants = [{"id": name, "url": "http://h/v1", "served_model": name} for name in ("baseline", "eagle3")]
+    assert len(config_file.validate(changed(variants=variants)).variants) == 2
+
+
 def test_flags_of_models_are_no_secrets():
     args = ["--tokenizer=x", "--max-num-batched-tokens=4096", "--speculative-num-draft-tokens=8"]
     assert config_file.validate(changed(serving={"args": args})).serving.args == tuple(args)
@@ -167,6 +195,8 @@ def test_flags_of_models_are_no_secrets():
         (f"repeats: {'9' * 5000}\n", "not YAML"),
         ("[" * 3000, "not YAML"),
         ("a: 0x_\n", "not YAML"),
+        ("? [1, 2]\n: 1\n", "line 1: not YAML: found unhashable key"),
+        ("? {a: 1}\n: 1\n", "line 1: not YAML: found unhashable key"),
         (
             "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)),
             "more than",

@@ -20,7 +20,7 @@ FIXED = Assumptions(
     staging_min=Range(low=5, high=5),
 )
 DEPLOYED = [{"id": "baseline"}, {"id": "eagle3", "args": ["--speculative-algo=X"]}]
-RUNNING = [{"id": name, "url": "http://127.0.0.1:1/v1"} for name in ("baseline", "eagle3")]
+RUNNING = [{"id": name, "url": f"http://127.0.0.1:1/{name}"} for name in ("baseline", "eagle3")]
 
 
 def config(variants=DEPLOYED, *, workload=None, **fields):

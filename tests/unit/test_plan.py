@@ -59,7 +59,7 @@ def test_no_name_is_broken_in_eighty_columns():
 
 
 def test_of_what_runs_already_no_deployment_is_told():
-    existing = [{"id": name, "endpoint": ENDPOINT} for name in ("baseline", "eagle3")]
+    existing = [{"id": name, "endpoint": f"{ENDPOINT}{name}"} for name in ("baseline", "eagle3")]
     for given, told in ((config(), True), (config(variants=existing, serving={}), False)):
         plan = run_plan(given, FIXED, ())
         words = " ".join((*totals(plan), *assumptions(plan)))
