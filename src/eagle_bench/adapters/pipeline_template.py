@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from eagle_bench.adapters.whole_files import write_files
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 from eagle_bench.variants import resolve
@@ -23,7 +25,7 @@ def compile_template(path: Path, *, images: Mapping[str, str] | None = None, ope
         open_source: for Kubeflow Pipelines outside of Vertex AI; it then measures URLs and deploys nothing.
 
     Raises:
-        InputError: the file can't be written under this name.
+        InputError: the name is no template's, or the file can't be written.
     """
     if path.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{path}: a template's name must end in .yaml or .yml.")
@@ -34,15 +36,15 @@ def compile_template(path: Path, *, images: Mapping[str, str] | None = None, ope
 
     pipeline = eagle_benchmark.eagle_benchmark_of_urls if open_source else eagle_benchmark.eagle_benchmark
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        compiler.Compiler().compile(pipeline, str(path))
+        with TemporaryDirectory() as scratch:
+            compiled = Path(scratch, "template.yaml")
+            compiler.Compiler().compile(pipeline, str(compiled))
+            text = compiled.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: can't be written: {error.strerror or error}.") from None
-    if images:
-        text = path.read_text(encoding="utf-8")
-        for name, built in IMAGES.items():
-            text = text.replace(f"image: {built}\n", f"image: {images.get(name, built)}\n")
-        path.write_text(text, encoding="utf-8")
+    for name, built in IMAGES.items():
+        text = text.replace(f"image: {built}\n", f"image: {(images or {}).get(name, built)}\n")
+    write_files({path: text})
     return sha256_of(path)
 
 

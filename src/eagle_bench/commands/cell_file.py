@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from eagle_bench.adapters.earlier_results import set_aside
+from eagle_bench.adapters.whole_files import replace_files
 from eagle_bench.errors import EagleBenchError, InputError
 from eagle_bench.results import CellResult
 
@@ -43,15 +44,14 @@ def write(result: CellResult, out: Path) -> None:
         EagleBenchError: it does not stand in its place; says where it was kept, or that it is kept nowhere.
     """
     text = result.model_dump_json()
-    partial = out.with_name(f".{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
+
+    def keep_earlier() -> None:
         if out.exists() and out.stat().st_size and (moved := set_aside(out.parent, [out.name])):
             click.echo(f"what stood there was moved to {click.format_filename(moved / out.name)}", err=True)
-        partial.replace(out)
+
+    try:
+        replace_files({out: text}, before=keep_earlier)
     except OSError as error:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
         raise EagleBenchError(f"--out {out}: it can't be written: {error.strerror}.", hint=_kept(text)) from None
 
 

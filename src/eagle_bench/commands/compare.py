@@ -16,6 +16,7 @@ from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
+from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
 
@@ -63,7 +64,6 @@ class Folder(click.Path):
 
 
 _POSITIVE = Positive()
-COMPARISON, SUMMARY, REPORT = "comparison.json", "summary.md", "report.html"
 
 
 @click.command()
@@ -127,7 +127,9 @@ def command(
     intervals), or a folder of them.
     """
     from eagle_bench import regression
+    from eagle_bench.adapters.whole_files import write_files
     from eagle_bench.analysis import compare
+    from eagle_bench.report.answer_files import answer_files
 
     if against is not None:
         _keep_reference(against, Path(out))
@@ -143,7 +145,7 @@ def command(
         }
     )
     comparison = compare(plan, cells)
-    write(comparison, Path(out))
+    write_files(answer_files(comparison, Path(out)))
     report = _spelt(out, REPORT)
     worse = regression.regressions(old, comparison, max_regression) if old else None
     with json_output.json_only(as_json) as tell:
@@ -192,23 +194,6 @@ def plan_of(cells: list[CellResult], baseline: str, again: str | None = None) ->
         )
     levels = tuple(sorted({cell.concurrency for cell in cells}))
     return Plan(baseline=baseline, variants=(baseline, *others), levels=levels, baseline_again=again)
-
-
-def write(comparison: Comparison, out: Path) -> None:
-    """Write the three files of an answer.
-
-    Raises:
-        InputError: the folder can't be written.
-    """
-    from eagle_bench.report import html, markdown
-
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / COMPARISON).write_text(comparison.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        (out / SUMMARY).write_text(markdown.render(comparison), encoding="utf-8")
-        (out / REPORT).write_text(html.render(comparison), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--out {out}: can't be written: {error.strerror}.") from None
 
 
 def _spelt(out: str, name: str) -> str:

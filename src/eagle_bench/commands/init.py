@@ -102,6 +102,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     With --url or --endpoint it compares what runs already; without, it deploys a model twice.
     """
     from eagle_bench import config_file, config_template
+    from eagle_bench.adapters.whole_files import write_files
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
@@ -118,8 +119,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     values["concurrency"] = concurrency or [int(level) for level in levels.split(",")]
     text = config_template.render(values)
     config_file.parse(text, source=str(output))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    write_files({output: text})
     click.echo(f"{output} is written.")
     for place, what in PLACES.items():
         if place in text:

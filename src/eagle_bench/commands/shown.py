@@ -10,7 +10,8 @@ import click
 
 from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain_line
-from eagle_bench.runs.gathering import COMPARISON, REPORT, RESULTS
+from eagle_bench.report.names import COMPARISON, REPORT
+from eagle_bench.runs.gathering import RESULTS
 
 if TYPE_CHECKING:
     from eagle_bench.adapters.vertex import Left

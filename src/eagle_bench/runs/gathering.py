@@ -7,7 +7,6 @@ them any more, they are compared here.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +16,17 @@ from pydantic import ValidationError
 
 from eagle_bench.adapters.earlier_cells import read_earlier
 from eagle_bench.adapters.earlier_results import set_aside
+from eagle_bench.adapters.whole_files import write_files
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison
 from eagle_bench.errors import InputError
+from eagle_bench.report.answer_files import answer_files
+from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
 from eagle_bench.resuming import EarlierRun, Kept, whole
-from eagle_bench.tasks.compare import planned, write
+from eagle_bench.tasks.compare import planned
 
-COMPARISON, REPORT, SUMMARY, RUN, RESULTS = "comparison.json", "report.html", "summary.md", "run.json", "results"
+RUN, RESULTS = "run.json", "results"
 
 
 @dataclass(frozen=True)
@@ -76,28 +78,24 @@ def gather(
         earlier: the cells that the run took from an earlier one; None to read them where the parameters say they lie.
 
     Raises:
-        InputError: the parameters are not those of a run of ours.
+        InputError: the parameters are not those of a run of ours, or the folder can't be written.
     """
     plan = planned(run_id, parameters)
-    out.mkdir(parents=True, exist_ok=True)
-    note = {"run": run_id, "parameters": dict(parameters)}
-    (out / RUN).write_text(json.dumps(note, indent=1), encoding="utf-8")
+    write_files({out / RUN: json.dumps({"run": run_id, "parameters": dict(parameters)}, indent=1)})
     size = len(plan.variants) * len(plan.levels)
     taken = read_earlier(parameters.get("earlier") or {}) if earlier is None else earlier
     cells = [kept.cell for kept in (*kept_in(artifacts), *taken)]
     if not cells:
         return Gathered(None, 0, size)
-    results = out / RESULTS
-    results.mkdir(exist_ok=True)
-    for cell in cells:
-        name = f"{cell.variant}-c{cell.concurrency}.json"
-        (results / name).write_text(cell.model_dump_json(indent=1), encoding="utf-8")
+    write_files(
+        {out / RESULTS / f"{cell.variant}-c{cell.concurrency}.json": cell.model_dump_json(indent=1) for cell in cells}
+    )
     measured, whole_ones = sum(cell.metrics is not None for cell in cells), sum(map(whole, cells))
     compared = next(iter(sorted(artifacts.glob("**/compare*/comparison"))), None)
     if compared:
         folder = compared.parent
-        for source, name in ((compared, COMPARISON), (folder / "report", REPORT), (folder / "summary", SUMMARY)):
-            shutil.copyfile(source, out / name)
+        sources = {COMPARISON: compared, REPORT: folder / "report", SUMMARY: folder / "summary"}
+        write_files({out / name: source.read_text(encoding="utf-8") for name, source in sources.items()})
         return Gathered(Comparison.model_validate_json(compared.read_bytes()), measured, size, whole_ones)
     if not ended:
         plan = plan.model_copy(
@@ -106,7 +104,7 @@ def gather(
     answer = compare(plan, cells)
     if not ended:
         answer = _so_far(answer)
-    write(answer, out / COMPARISON, out / REPORT, out / SUMMARY)
+    write_files(answer_files(answer, out))
     return Gathered(answer, measured, size, whole_ones)
 
 
