@@ -155,6 +155,9 @@ CellWarningCode = Literal[
     "budget",
     "one_piece",
     "mixed_counts",
+    "usage_refused",
+    "hidden_tokens",
+    "cached_prompts",
     "vllm_disagrees",
     "metrics_names",
     "metrics_values",
@@ -188,6 +191,19 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
         "the server sent its usage with some answers only, and the tokenizer counted the others: two ways of counting, so "
         "the cell is out of the verdict",
         "see why usage is missing: a proxy, or several servers behind one address",
+    ),
+    "usage_refused": Meaning(
+        "the server's usage says a tenth more tokens than the request allowed, or worse: it was not believed, and the "
+        "tokenizer counted, or nobody",
+        "see what the server counts; give a tokenizer",
+    ),
+    "hidden_tokens": Meaning(
+        "the server counted reasoning tokens that it did not stream: TPOT and throughput are of the tokens that came",
+        "compare variants with reasoning streamed, or switched off",
+    ),
+    "cached_prompts": Meaning(
+        "more than half of the prompts' tokens came from the server's prefix cache: it was measured partly on the cache",
+        "take prompts that the server has not seen, or restart it; where all users share a long beginning, read TTFT as theirs",
     ),
     "vllm_disagrees": Meaning(
         "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"

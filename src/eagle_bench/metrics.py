@@ -126,7 +126,14 @@ def cell_metrics(
         requests_per_s=_mean_rate((w.requests_per_s, w) for w in windows),
         goodput=_goodput(done, windows, slo_ttft_ms, slo_tpot_ms),
         mean_output_tokens=float(np.mean(tokens)) if tokens else None,
+        cached_prompt_share=cached_prompt_share(done),
     )
+
+
+def cached_prompt_share(records: Iterable[RequestRecord]) -> float | None:
+    """Σ cached tokens ÷ Σ prompt tokens, over the requests that tell both; None where none does."""
+    told = [(r.cached_tokens, r.prompt_tokens) for r in records if r.cached_tokens is not None and r.prompt_tokens]
+    return min(1.0, sum(cached for cached, _ in told) / sum(prompt for _, prompt in told)) if told else None
 
 
 def failure_rate(count: Counts) -> float | None:

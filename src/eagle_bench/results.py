@@ -56,6 +56,12 @@ class RequestRecord(Record):
     prompt_tokens: int | None = Field(None, description="tokens of the prompt, where known")
     output_tokens: int | None = Field(None, description="tokens of the answer, see `token_source`")
     first_chunk_tokens: int | None = Field(None, description="tokens in the first content chunk, where known")
+    cached_tokens: int | None = Field(
+        None, description="tokens of the prompt that came from the server's prefix cache, where told"
+    )
+    hidden_tokens: int | None = Field(
+        None, description="reasoning that the server counted and did not stream; not in `output_tokens`"
+    )
     chunks: int = Field(0, description="chunks with content")
     inter_chunk_ms_p50: float | None = Field(None, description="median gap between chunks with content; not TPOT")
     text: str | None = Field(None, description="the answer, unless `store_text` is false")
@@ -91,6 +97,9 @@ class CellMetrics(Record):
     requests_per_s: float | None = Field(description="requests answered, over the same time")
     goodput: float | None = Field(None, description="requests per second that met the SLO")
     mean_output_tokens: float | None = Field(None, description="mean length of the answers")
+    cached_prompt_share: float | None = Field(
+        None, description="part of the prompts' tokens that came from the server's prefix cache, where told"
+    )
 
 
 class Acceptance(Record):

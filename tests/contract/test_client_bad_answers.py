@@ -211,3 +211,48 @@ def test_a_url_can_be_sent_or_is_refused(start: str, rest: str) -> None:
     assert line.isprintable()
     assert line.count(" ") == 1
     assert 1 <= place.port <= 65535
+
+
+def counted(completion: int, **more: object) -> str:
+    return json.dumps({"choices": [], "usage": {"prompt_tokens": 500, "completion_tokens": completion, **more}})
+
+
+def warned(result: CellResult) -> set[str]:
+    return {text.partition(":")[0] for text in result.warnings} - {"one_piece", "client_saturated"}
+
+
+@pytest.mark.parametrize(("tokens", "believed"), [(64, True), (66, True), (100_000, False)])
+def test_a_count_beyond_what_was_allowed_is_not_believed(tokens: int, believed: bool) -> None:
+    with canned(lambda *_: stream(content("yes"), content(" no"), counted(tokens))) as url:
+        result = measured(url, 4)
+    assert {record.output_tokens for record in result.requests} == {tokens if believed else None}
+    assert result.token_source == ("usage" if believed else None)
+    assert warned(result) == (set() if believed else {"usage_refused"})
+
+
+@pytest.mark.parametrize(
+    ("pieces", "tokens", "hidden"),
+    [
+        ([content("yes"), content(" no")], 12, 40),
+        ([json.dumps({"choices": [{"delta": {"reasoning": "hm"}}]}), content("yes")], 52, None),
+        ([content("x")] * 30, 52, None),  # the reasoning came as content: for 30 chunks 12 tokens are too few
+    ],
+)
+def test_reasoning_that_was_not_streamed_is_in_no_count(pieces: list[str], tokens: int, hidden: int | None) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 40}}
+    with canned(lambda *_: stream(*pieces, counted(52, **details))) as url:
+        result = measured(url, 4)
+    assert {(record.output_tokens, record.hidden_tokens) for record in result.requests} == {(tokens, hidden)}
+    assert warned(result) == ({"hidden_tokens"} if hidden else set())
+
+
+@pytest.mark.parametrize(
+    ("details", "share"),
+    [({"cached_tokens": 499}, 0.998), ({"cached_tokens": 160}, 0.32), ({"cached_tokens": 0}, 0.0), (None, None)],
+)
+def test_prompts_from_the_prefix_cache_are_named(details: dict[str, int] | None, share: float | None) -> None:
+    with canned(lambda *_: stream(content("yes"), content(" no"), counted(5, prompt_tokens_details=details))) as url:
+        result = measured(url, 4)
+    assert result.metrics is not None
+    assert result.metrics.cached_prompt_share == share
+    assert warned(result) == ({"cached_prompts"} if share and share > 0.5 else set())

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eagle_bench.adapters.vllm_client import http1
-from eagle_bench.adapters.vllm_client.answer import error_kind, read_answer
+from eagle_bench.adapters.vllm_client.answer import read_answer
+from eagle_bench.adapters.vllm_client.failures import error_kind
 from eagle_bench.adapters.vllm_client.wire import Exchange
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"

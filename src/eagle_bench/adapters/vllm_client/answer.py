@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.failures import event_error, malformed, refusal
 from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.results import ErrorKind, RequestError
 from eagle_bench.secrecy import LEAST_SECRET, hide
@@ -20,21 +21,11 @@ _KEPT = 2000  # characters of an error body
 _MOST_TOKENS = 10**9  # of one answer; a larger count is none
 _LONGEST_LIST = 1000  # draft positions
 _BROKEN_OFF = {"abort", "error", "cancelled"}  # a `finish_reason` of an answer that its server gave up
-_REDIRECTS = {301, 302, 303, 307, 308}
 _FAULTS: dict[str, ErrorKind] = {
     "timeout": "timeout",
     "dropped": "dropped-stream",
     "connection": "connection",
     "protocol": "malformed-stream",
-}
-_STATUSES: dict[int, ErrorKind] = {
-    401: "authentication",
-    403: "authentication",
-    408: "timeout",
-    429: "quota",
-    503: "overload",
-    504: "timeout",
-    529: "overload",
 }
 
 
@@ -46,6 +37,8 @@ class Answer:
         content_s: when each chunk with content was read.
         first_text: the content of the first such chunk.
         first_chunk_tokens: the server's count up to the first such chunk, where it sends one with each.
+        output_tokens: without `hidden_tokens`, which the server made and did not stream.
+        cached_tokens: of the prompt's, those that the server had from an earlier one.
         finish: the server's reason for the end.
         speculation: the response's own numbers about speculative decoding, single or in lists.
     """
@@ -57,18 +50,15 @@ class Answer:
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     first_chunk_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    reasoned: bool = False  # in the stream
+    hidden_tokens: int | None = None
     speculation: dict[str, Any] | None = None
     model: str | None = None
     finish: str | None = None
     ended: bool = False
     error: RequestError | None = None
-
-
-def error_kind(status: int) -> ErrorKind:
-    """The kind of a response that is not 200."""
-    if status in _STATUSES:
-        return _STATUSES[status]
-    return "server-error" if status >= 500 else "refused"
 
 
 def read_answer(exchange: Exchange, token: str | None = None) -> Answer:
@@ -84,10 +74,10 @@ def read_answer(exchange: Exchange, token: str | None = None) -> Answer:
             answer.status = head.status
             body = http1.body(head, exchange.data, closed=exchange.closed)
             if head.status != 200:
-                answer.error = _refusal(head, body.data)
+                answer.error = refusal(head, body.data)
             elif not _is_stream(head, body.data):
                 kind = head.headers.get("content-type", "none")
-                answer.error = _malformed(f"Not a stream of events (content type {kind})", body.data)
+                answer.error = malformed(f"Not a stream of events (content type {kind})", body.data)
             else:
                 _read_events(body, exchange, answer)
                 if answer.error is None and exchange.fault is None:
@@ -122,22 +112,6 @@ def _is_stream(head: http1.Head, data: bytes) -> bool:
     if head.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return not data.strip() or any(data.startswith(b) or b"\n" + b in data for b in (b"data:", b":", b"event:"))
     return not data.strip() or data.lstrip().startswith((b"data:", b":", b"event:"))
-
-
-def _refusal(head: http1.Head, body: bytes) -> RequestError:
-    text = body.decode("utf-8", "replace").strip()
-    location = head.headers.get("location")
-    if head.status in _REDIRECTS and location:
-        # Followed, it would put another server's time into the measurement.
-        text = (
-            f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
-        )
-    return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip())
-
-
-def _malformed(what: str, found: bytes) -> RequestError:
-    text = found.decode("utf-8", "replace").strip()
-    return RequestError(kind="malformed-stream", status=200, body=f"{what}: {text}")
 
 
 def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
@@ -179,10 +153,10 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
         event = _event(payload)
         if not isinstance(event, dict):
             if exchange.fault is None and body.complete:
-                answer.error = _malformed("An event that is not a JSON object", payload)
+                answer.error = malformed("An event that is not a JSON object", payload)
             break
         if event.get("error"):
-            answer.error = _event_error(event["error"])
+            answer.error = event_error(event["error"])
             break
         content = _take(event, answer)
         if content:
@@ -191,8 +165,20 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
                 answer.first_text = content
                 answer.first_chunk_tokens = answer.output_tokens
             texts.append(content)
+    _leave_out_hidden(answer)
     answer.text = sendable("".join(texts))  # joined first: the halves of a pair may come in two chunks
     answer.first_text = sendable(answer.first_text)
+
+
+def _leave_out_hidden(answer: Answer) -> None:
+    """Take reasoning that was counted and not streamed out of the count: no time between its tokens was seen.
+
+    Reasoning may also come as plain content; then there are more chunks than tokens would be left for them.
+    """
+    reasoning, tokens = answer.reasoning_tokens, answer.output_tokens
+    if reasoning and tokens and not answer.reasoned and 0 < len(answer.content_s) <= tokens - reasoning:
+        answer.hidden_tokens, answer.output_tokens = reasoning, tokens - reasoning
+        answer.first_chunk_tokens = None  # counted with them, where it is known at all
 
 
 def _event(payload: bytes) -> Any:
@@ -226,6 +212,11 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
     if isinstance(usage, dict):
         answer.prompt_tokens = _count(usage.get("prompt_tokens")) or answer.prompt_tokens
         answer.output_tokens = _count(usage.get("completion_tokens")) or answer.output_tokens
+        cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
+        answer.cached_tokens = answer.cached_tokens if cached is None else cached
+        answer.reasoning_tokens = (
+            _detail(usage, "completion_tokens_details", "reasoning_tokens") or answer.reasoning_tokens
+        )
     for key in ("speculative_decoding", "spec_decode", "meta_info", "sglext", "metrics"):
         if isinstance(event.get(key), dict):
             answer.speculation = {**(answer.speculation or {}), **_numbers(event[key])}
@@ -242,17 +233,17 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
     if not isinstance(delta, dict):
         return ""
     parts = [delta.get(key) for key in ("reasoning", "reasoning_content", "content")]
+    answer.reasoned = answer.reasoned or any(parts[:2])
     text = "".join(part for part in parts if isinstance(part, str))
     calls = delta.get("tool_calls")
     return text or (json.dumps(calls) if calls else "")
 
 
-def _event_error(error: Any) -> RequestError:
-    """An error inside a stream whose status was 200."""
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else None
-    text = json.dumps(error, ensure_ascii=False) if not isinstance(error, str) else error
-    return RequestError(kind=error_kind(status) if status else "server-error", status=status or 200, body=text)
+def _detail(usage: dict[str, Any], name: str, key: str) -> int | None:
+    """A count among the details of a usage, 0 included; None where it is not told."""
+    details = usage.get(name)
+    value = details.get(key) if isinstance(details, dict) else None
+    return 0 if value == 0 and not isinstance(value, bool) else _count(value)
 
 
 def _count(value: Any) -> int | None:

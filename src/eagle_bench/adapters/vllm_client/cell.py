@@ -13,22 +13,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from eagle_bench import __version__, saturation
+from eagle_bench import __version__
 from eagle_bench.acceptance import Page, decoded, from_chunks, from_pages, from_responses, read_page
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.course import Course
+from eagle_bench.adapters.vllm_client.doubts import doubts, token_source
 from eagle_bench.adapters.vllm_client.endings import at_deadline, on_signals
 from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import payload_sha256
 from eagle_bench.adapters.vllm_client.probe import Probed, probe
-from eagle_bench.adapters.vllm_client.rounds import UNAUTHORIZED, Outcome, Tally
+from eagle_bench.adapters.vllm_client.rounds import Outcome, Tally
 from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.codes import CellWarningCode
 from eagle_bench.errors import InputError
-from eagle_bench.metrics import cell_metrics, counts, failure_rate, in_one_piece, round_window
+from eagle_bench.metrics import cell_metrics, counts, round_window
 from eagle_bench.precision import enough
 from eagle_bench.results import (
     Acceptance,
@@ -40,14 +41,11 @@ from eagle_bench.results import (
     RequestRecord,
     RoundWindow,
     Saving,
-    TokenSource,
 )
-from eagle_bench.units import count as counted
 from eagle_bench.workload.prompts import Prompt, StagedPrompt, sha256_of
 
 _STOP_SHARE = 0.5  # of failures: above it a cell has no answer to give
 _STOP_LEFT_S = 30.0  # and only where going on would cost something
-_PIECES_SHARE = 0.1  # of answers without a TPOT: above it the median is of the others
 
 Found = TypeVar("Found")
 
@@ -101,26 +99,11 @@ class Cell:
             await sender.close()
             after = await self._page(tokens) if before is not None else None
         records = [outcome.record for outcome in outcomes]
-        source = token_source(outcomes)
         count = counts(records)
         metrics = cell_metrics(records, windows, slo_ttft_ms=settings.slo_ttft_ms, slo_tpot_ms=settings.slo_tpot_ms)
         client = health(sender.watches)
-        if slow := saturation.signs(client, metrics):
-            self._warn("client_saturated", f"the client may have been the bottleneck: {' and '.join(slow)}")
-        pieces = sum(map(in_one_piece, records))
-        if pieces > _PIECES_SHARE * count.completed:
-            self._warn("one_piece", f"{pieces} of {count.completed} answers came in one piece: they have no TPOT")
-        if source == "mixed":
-            of_tokenizer = sum(outcome.counted_by == "tokenizer" for outcome in outcomes)
-            text = f"the tokens of {of_tokenizer} of {count.completed} answers were counted by the tokenizer, not the server"
-            self._warn("mixed_counts", f"{text}: it sent no usage with them")
-        if tokens.renewed:
-            refused = sum(r.error is not None and r.error.status == UNAUTHORIZED for r in records)
-            text = f"a token that should have been valid was refused: {counted(refused, 'request')} failed with 401"
-            self._warn("token_renewed", f"{text}, and a new token was taken")
-        rate = failure_rate(count)
-        if rate is not None and rate > settings.max_failure_rate:
-            self._warn("failure_rate", f"{rate:.1%} of the requests failed, {settings.max_failure_rate:.1%} is allowed")
+        for code, text in doubts(outcomes, settings, client, metrics, token_renewed=tokens.renewed):
+            self._warn(code, text)
         return CellResult(
             run_id=self.run_id,
             variant=self.variant,
@@ -133,7 +116,7 @@ class Cell:
             counts=count,
             metrics=metrics,
             acceptance=self._acceptance(outcomes, before, after),
-            token_source=source,
+            token_source=token_source(outcomes),
             prompts=PromptsUsed(count=len(measured), sha256=sha256_of(measured)),
             client=client,
             rounds=tuple(windows),
@@ -270,12 +253,6 @@ class Cell:
             self._waiting.cancel()
         if self._sender is not None:
             self._sender.stop()
-
-
-def token_source(outcomes: Sequence[Outcome]) -> TokenSource | None:
-    """Who counted the tokens of the measured answers; the probe's answer says nothing about theirs."""
-    found = {outcome.counted_by for outcome in outcomes if outcome.counted_by is not None}
-    return found.pop() if len(found) == 1 else "mixed" if found else None
 
 
 def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:

@@ -28,15 +28,21 @@ CountTokens = Callable[[str], int]
 HELD_BYTES = 512 * 1024 * 1024
 _SMALL_BYTES = 1024  # an answer that is quicker read than kept: refusals and empty ones, which must be counted while the round runs
 UNAUTHORIZED = 401
+# How far a count may be above the limit of the answer: engines draft a little beyond it, some count the end as a token.
+_OVERSHOOT, _OVERSHOOT_TOKENS = 1.1, 8
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one request came to; `speculation` is the response's own word about it, `counted_by` who counted its tokens."""
+    """What one request came to; `speculation` is the response's own word about it, `counted_by` who counted its tokens.
+
+    `refused_usage` is what the server counted, where it is more than the request allowed.
+    """
 
     record: RequestRecord
     speculation: dict[str, Any] | None = None
     counted_by: TokenSource | None = None
+    refused_usage: int | None = None
 
 
 @dataclass
@@ -44,10 +50,12 @@ class _Sent:
     """One request of a round: what came back, and the output that vLLM already holds a reference to."""
 
     output: Any
+    limit: int  # of the answer, in tokens
     exchange: Exchange | None = None
     token: str | None = None
     answer: Answer | None = None
     counted_by: TokenSource | None = None
+    refused_usage: int | None = None
 
 
 @dataclass
@@ -132,10 +140,8 @@ class Round:
             sent = self._sent[index]
             if sent.answer is not None and sent.exchange is not None:
                 made = record(prompt, sent.answer, sent.exchange, number, origin_s, store_text=self.settings.store_text)
-                good = made.error is None
-                found.append(
-                    Outcome(made, sent.answer.speculation if good else None, sent.counted_by if good else None)
-                )
+                told = (sent.answer.speculation, sent.counted_by, sent.refused_usage) if made.error is None else ()
+                found.append(Outcome(made, *told))
         return found
 
     def stop(self) -> None:
@@ -148,7 +154,7 @@ class Round:
         from vllm.benchmarks.lib.endpoint_request_func import RequestFuncOutput
 
         index = int(request_func_input.request_id)
-        sent = _Sent(RequestFuncOutput(prompt_len=request_func_input.prompt_len))
+        sent = _Sent(RequestFuncOutput(prompt_len=request_func_input.prompt_len), self._samples[index].max_tokens)
         self._sent[index] = sent
         if not self.stopped:
             await self._exchange(index, sent)
@@ -196,6 +202,8 @@ class Round:
         if answer.error is not None or exchange.sent_s is None:
             output.error = answer.error.body if answer.error else "not sent"
             return
+        if answer.output_tokens is not None and answer.output_tokens > _OVERSHOOT * sent.limit + _OVERSHOOT_TOKENS:
+            sent.refused_usage, answer.output_tokens, answer.first_chunk_tokens = answer.output_tokens, None, None
         if answer.output_tokens is not None:
             sent.counted_by = "usage"
         elif self.count_tokens is not None:
@@ -231,6 +239,8 @@ def record(
         prompt_tokens=answer.prompt_tokens or prompt.prompt_tokens,
         output_tokens=answer.output_tokens,
         first_chunk_tokens=answer.first_chunk_tokens,
+        cached_tokens=answer.cached_tokens,
+        hidden_tokens=answer.hidden_tokens,
         chunks=len(answer.content_s),
         inter_chunk_ms_p50=inter_chunk_ms_p50(answer.content_s),
         text=answer.text if store_text and answer.text else None,
