@@ -168,6 +168,8 @@ def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys
         ({"--request-timeout": "inf"}, "--request-timeout"),
         ({"--model": "\udc80x"}, "--model"),
         ({"--variant": "\udc80x"}, "--variant"),
+        ({"--variant": ""}, "--variant"),
+        ({"--variant": " "}, "--variant"),
         ({"--base-url": "http://[::1/v1"}, "--base-url"),
         ({"--base-url": "http://.../v1"}, "--base-url"),
         ({"--base-url": f"http://{'a' * 64}.invalid/v1"}, "1 to 63 characters"),

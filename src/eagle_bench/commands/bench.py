@@ -41,6 +41,12 @@ def _text(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     return value
 
 
+def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    if not value.strip():
+        raise click.BadParameter("it is empty: a comparison tells the sides by it.")
+    return _text(context, parameter, value) or value
+
+
 @click.command(name="bench")
 @click.option("--base-url", required=True, metavar="URL", help="Up to and with /v1, of any OpenAI-compatible server.")
 @click.option("--concurrency", required=True, type=_POSITIVE, metavar="N", help="Requests in flight at any time.")
@@ -72,7 +78,7 @@ def _text(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
     default="endpoint",
     show_default=True,
     metavar="ID",
-    callback=_text,
+    callback=_name,
     help="Name of this side in a comparison.",
 )
 @click.option("--api-key-env", metavar="VAR", help="Environment variable that holds the bearer token.")

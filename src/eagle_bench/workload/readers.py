@@ -29,6 +29,7 @@ from eagle_bench.workload.conversations import ALLOWED, NESTED, Entry, entry_of,
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, and of UTF-32
+DEEPEST = 500  # levels of a JSON array
 LARGEST_LOCATED_BYTES = 64 * 2**20
 csv.field_size_limit(2**27)
 
@@ -45,6 +46,8 @@ def read(path: Path, *, prompt_column: str | None = None, name: str | None = Non
     try:
         with path.open("rb") as file:
             start = file.read(65536)
+            if not file.seekable():
+                raise InputError(f"{shown}: is a pipe, which can be read only once.", hint="Write it to a file first.")
             file.seek(len(BOM) if start.startswith(BOM) else 0)
             head = start.removeprefix(BOM).lstrip()
             if not head:
@@ -73,9 +76,18 @@ def read(path: Path, *, prompt_column: str | None = None, name: str | None = Non
 def _array(file: BinaryIO, path: Path, shown: str) -> Iterator[Entry]:
     import ijson
 
+    def shallow() -> Iterator[tuple[str, object]]:
+        """The parser's events: with the names of all levels, the memory grows with the square of their depth."""
+        depth = 0
+        for event, value in ijson.basic_parse(file, use_float=True):
+            depth += event.startswith("start_") - event.startswith("end_")
+            if depth > DEEPEST:
+                raise InputError(f"{shown}, entry {number + 1}: {NESTED}.")
+            yield event, value
+
     number = 0
     try:
-        for item in ijson.items(file, "item", use_float=True):
+        for item in ijson.items(ijson.parse(shallow()), "item"):
             number += 1
             yield entry_of(item, shown=shown, place=f"entry {number}", number=number)
     except (ijson.JSONError, ValueError) as error:
