@@ -125,8 +125,8 @@ def cell_metrics(
         output_tokens_per_s=_mean_rate((w.output_tokens_per_s, w) for w in windows),
         requests_per_s=_mean_rate((w.requests_per_s, w) for w in windows),
         goodput=_goodput(done, windows, slo_ttft_ms, slo_tpot_ms),
-        mean_output_tokens=float(np.mean(tokens)) if tokens else None,
         cached_prompt_share=cached_prompt_share(done),
+        mean_output_tokens=float(np.mean(tokens)) if tokens else None,
     )
 
 

@@ -96,10 +96,10 @@ class CellMetrics(Record):
     output_tokens_per_s: float | None = Field(description="throughput while the concurrency was held")
     requests_per_s: float | None = Field(description="requests answered, over the same time")
     goodput: float | None = Field(None, description="requests per second that met the SLO")
-    mean_output_tokens: float | None = Field(None, description="mean length of the answers")
     cached_prompt_share: float | None = Field(
         None, description="part of the prompts' tokens that came from the server's prefix cache, where told"
     )
+    mean_output_tokens: float | None = Field(None, description="mean length of the answers")
 
 
 class Acceptance(Record):
