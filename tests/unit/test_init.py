@@ -145,6 +145,17 @@ def test_at_a_terminal_it_asks(tmp_path):
     assert b"hf_abc" not in complaints
 
 
+def test_at_a_terminal_it_asks_nothing_when_flags_say_all_that_has_no_default(tmp_path):
+    """A notebook's `!` is a terminal, too, at which nobody answers."""
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "eagle_bench", "init", "-o", str(tmp_path / "b.yaml"), *DEPLOY]
+    done = subprocess.run(arguments, stdin=theirs, capture_output=True, timeout=60, check=True)
+    os.close(ours)
+    os.close(theirs)
+    assert done.stderr == b""
+    assert config_file.load(tmp_path / "b.yaml").serving.machine_type == "a3-highgpu-8g"
+
+
 def test_account_and_secret_are_written_where_they_are_given(tmp_path):
     named = {
         "service_account": "eagle-bench-run@p.iam.gserviceaccount.com",

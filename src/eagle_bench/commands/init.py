@@ -98,8 +98,8 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
             concurrency: list[int] | None, **given: str | None) -> None:  # fmt: skip
     """Write a config with comments, from answers or flags.
 
-    At a terminal it asks for what no flag says. Elsewhere it takes defaults, and refuses where there is none.
-    With --url or --endpoint it compares what runs already; without, it deploys a model twice.
+    At a terminal it asks for what no flag says, unless all is said that has no default. Elsewhere it takes defaults,
+    and refuses where there is none. With --url or --endpoint it compares what runs already; without, it deploys a model twice.
     """
     from eagle_bench import config_file, config_template
     from eagle_bench.adapters.whole_files import write_files
@@ -138,12 +138,15 @@ def _with_path(url: str) -> str:
 
 
 class _Answers:
-    """What flags say, then what the person at the terminal says, then defaults."""
+    """What flags say, then what the person at the terminal says, then defaults.
+
+    Nobody is asked when the flags say all that has no default: a notebook's `!` is a terminal at which nobody answers.
+    """
 
     def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
         self._given = given
-        self._needed = needed
-        self._asks = sys.stdin.isatty()
+        self._missing = [f"--{name}" for name in needed if not given.get(name)]
+        self._asks = bool(self._missing) and sys.stdin.isatty()
 
     def get(self, name: str, question: str, default: str | None = None) -> str:
         """One answer; at a terminal one that can't be used is asked for again. With "" as default it may be left out.
@@ -165,8 +168,7 @@ class _Answers:
                 )
             )
         if default is None:
-            missing = ", ".join(f"--{each}" for each in self._needed if not self._given.get(each))
-            raise click.UsageError(f"Give {missing or flag}: there is no terminal to ask at.")
+            raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
         return default
 
 
