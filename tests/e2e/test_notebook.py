@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pytest
 import yaml
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
+from eagle_bench import config_file
 from eagle_bench.builtin.engine import MODEL_ID
 from leftover_processes import nothing_left
 
@@ -38,6 +41,46 @@ def test_the_stored_notebook_is_valid_and_clean():
     notebook = nbformat.read(NOTEBOOK, 4)
     nbformat.validate(notebook)
     assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+
+
+def on_vertex_ai(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The cells up to the config, as for the real service."""
+    last = next(index for index, cell in enumerate(notebook.cells) if cell["id"] == "config")
+    notebook.cells = notebook.cells[: last + 1]
+    (switch,) = [cell for cell in notebook.cells if "ON_VERTEX_AI = False" in cell["source"]]
+    switch["source"] = switch["source"].replace("ON_VERTEX_AI = False", "ON_VERTEX_AI = True")
+    return notebook
+
+
+def test_for_vertex_ai_it_signs_in_as_colab_does_and_writes_a_config(tmp_path, monkeypatch):
+    colab = tmp_path / "stub" / "google" / "colab"
+    colab.mkdir(parents=True)
+    (colab / "auth.py").write_text("def authenticate_user():\n    open('signed-in', 'w').close()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stub"), prepend=os.pathsep)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+    NotebookClient(
+        on_vertex_ai(nbformat.read(NOTEBOOK, 4)),
+        timeout=120,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
+
+    assert (tmp_path / "signed-in").exists()
+    config = config_file.load(tmp_path / "bench.yaml", needs=("pipeline_root",))
+    assert config.service_account == "eagle-bench-run@my-project.iam.gserviceaccount.com"
+    assert config.hf_token_secret == "projects/my-project/secrets/hf-token/versions/latest"
+    assert config.serving.args[0] == f"--model={config.model}"
+    assert "gs://" not in " ".join((*config.serving.args, *config.variants[1].args))  # a bucket may be unreadable
+
+
+def test_where_nobody_is_signed_in_it_ends_and_asks_nothing(tmp_path, monkeypatch):
+    """A cell that waits for an answer would hang: a notebook's `!` has no terminal."""
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    client = NotebookClient(on_vertex_ai(nbformat.read(NOTEBOOK, 4)), kernel_name="python3", timeout=120)
+    with pytest.raises(CellExecutionError, match="DefaultCredentialsError"):
+        client.execute(cwd=str(tmp_path))
 
 
 def test_it_runs_from_the_first_cell_to_the_last(tmp_path, tokenizer_folder, monkeypatch):
