@@ -67,6 +67,8 @@ def group(debug: bool) -> None:
 
 def main(argv: list[str] | None = None) -> Any:
     """Entry point: runs a command and turns errors into one message and an exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal of few characters shows "?" for the others
     args = sys.argv[1:] if argv is None else argv
     debug = "--debug" in args
     # A switch for the whole program may stand anywhere.

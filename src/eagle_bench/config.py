@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from eagle_bench.fields import Contradiction, Count, Flag, Level, Number, Positive, Rounds, Section, Whole, Word
+from eagle_bench.fields import Contradiction, Count, Flag, Level, Number, Positive, Price, Rounds, Section, Whole, Word
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.secrecy import Args, Env, SecretName, Source, Url
 from eagle_bench.serving import Serving, flag_given_twice
@@ -143,7 +143,7 @@ class Criteria(Section):
     """What the results are judged by."""
 
     max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
-    price_per_hour: Positive | None = None
+    price_per_hour: Price | None = None
     slo: Slo | None = None
     baseline_again: str | None = None
     allow_difference: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class Config(Section):
         examples=[0.0],
         json_schema_extra={"unit": "share"},
     )
-    price_per_hour: Positive | None = Field(
+    price_per_hour: Price | None = Field(
         None,
         description="dollars, of one endpoint, for cost per million tokens",
         examples=[88.0],

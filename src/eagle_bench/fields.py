@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, Vali
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 CONTRADICTION = "contradiction"
+MOST_DOLLARS = 1_000_000  # of one endpoint an hour: far above any, and costs made of it stay numbers
 
 
 def _whole_number(value: object) -> object:
@@ -27,6 +28,7 @@ Level = Annotated[Count, Field(le=10_000)]
 Port = Annotated[Count, Field(le=65_535)]
 Number = Annotated[float, Strict()]
 Positive = Annotated[Number, Field(gt=0, allow_inf_nan=False)]
+Price = Annotated[Positive, Field(le=MOST_DOLLARS)]
 Flag = Annotated[bool, Strict()]
 Word = Annotated[str, Field(pattern=r"^\S+$", description="one word, without spaces")]
 

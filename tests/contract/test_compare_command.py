@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -215,6 +218,8 @@ def test_price_and_objective(tmp_path: Path) -> None:
         ({"a.json": cell("baseline", 1)}, ("--label", "a.json= @1"), "must be FILE=VARIANT"),
         ({"a.json": cell("baseline", 1)}, ("--label", f"a.json=x@{'9' * 5000}"), "must be FILE=VARIANT"),
         ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "nan"), "not a finite number"),
+        ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "inf"), "--price-per-hour"),
+        ({"a.json": cell("baseline", 1)}, ("--price-per-hour", "1e308"), "--price-per-hour"),
         ({"a.json": cell("baseline", 1)}, ("--slo-ttft-ms", "inf"), "not a finite number"),
         ({"a.json": "[" * 50_000}, (), "nested too deeply"),
         ({"a.json": '{"concurrency": ' + "9" * 5000 + "}"}, (), "too many digits"),
@@ -250,6 +255,22 @@ def test_bad_input_is_named(
     assert run(*write(tmp_path / "in", files), "--baseline", "baseline", "--out", tmp_path, *options) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "comparison.json").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_of_few_characters_shows_others_in_the_place_of_those_it_lacks(
+    tmp_path: Path, encoding: str
+) -> None:
+    command = [sys.executable, "-m", "eagle_bench", "compare", *write(tmp_path / "in", ours())]
+    done = subprocess.run(
+        [*command, "--baseline", "baseline", "--out", str(tmp_path)],
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    printed = done.stdout.decode(encoding)
+    assert "?" in printed and "Turn on eagle3 up to concurrency 4" in " ".join(printed.split())
 
 
 def test_a_missing_file_and_an_empty_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

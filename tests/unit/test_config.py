@@ -80,6 +80,7 @@ def test_the_example_of_the_design_is_taken():
         ({"max_failure_rate": 1.5}, ["`max_failure_rate`", "1.5"]),
         ({"price_per_hour": -1.0}, ["`price_per_hour`", "-1.0"]),
         ({"price_per_hour": float("nan")}, ["`price_per_hour`", "nan"]),
+        ({"price_per_hour": 1e308}, ["`price_per_hour`", "less than or equal to 1000000"]),
         ({"slo": {"ttft_ms": "fast"}}, ["`slo.ttft_ms`", "'fast'"]),
     ],
 )

@@ -14,6 +14,7 @@ from eagle_bench.adapters.result_files import Label
 from eagle_bench.commands import json_output
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
+from eagle_bench.fields import MOST_DOLLARS
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
 from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
@@ -42,10 +43,10 @@ class Share(click.ParamType[float]):
 
 
 class Positive(click.FloatRange):
-    """A finite number above 0."""
+    """A finite number above 0, and up to `most` where there is a limit."""
 
-    def __init__(self) -> None:
-        super().__init__(min=0, min_open=True)
+    def __init__(self, most: float | None = None) -> None:
+        super().__init__(min=0, min_open=True, max=most)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
@@ -100,7 +101,7 @@ _POSITIVE = Positive()
     help="Judge cells all the same that were asked for different work: token limit, temperature, request body.",
 )
 @click.option(
-    "--price-per-hour", type=_POSITIVE, metavar="DOLLARS", help="Of one endpoint, for cost per million tokens."
+    "--price-per-hour", type=Positive(MOST_DOLLARS), metavar="DOLLARS", help="Of one endpoint, for cost per million tokens."
 )
 @click.option("--slo-ttft-ms", type=_POSITIVE, metavar="MS", help="Objective for the time to first token.")
 @click.option("--slo-tpot-ms", type=_POSITIVE, metavar="MS", help="Objective for the time per output token.")
