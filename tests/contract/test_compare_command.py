@@ -23,6 +23,16 @@ NEGATIVE = cell("a", 1)
 NEGATIVE["requests"][3]["ttft_ms"] = -1.0
 
 
+def damaged(*path: str | int, value: object) -> dict[str, Any]:
+    """A cell with one value changed."""
+    whole = cell("a", 1)
+    part: Any = whole
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] = value
+    return whole
+
+
 def write(folder: Path, files: Files) -> list[str]:
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
@@ -154,6 +164,24 @@ def test_labels_tell_what_a_file_is(tmp_path: Path) -> None:
     assert comparison(tmp_path)["levels"] == [4]
 
 
+@pytest.mark.parametrize(("content", "level"), [(cell("b", 1), 1), (result(9.0, concurrency=4), 4)])
+def test_a_label_is_no_other_level_than_the_file_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: dict[str, Any], level: int
+) -> None:
+    (given,) = write(tmp_path / "in", {"a.json": content})
+    assert run(given, "--label", f"{given}=x@2", "--baseline", "x", "--out", tmp_path) == 2
+    assert f"concurrency 2 is not what the file holds: it was measured at {level}. Give {given}=x." in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_label_settles_what_name_and_content_tell_apart(tmp_path: Path) -> None:
+    content = {"a-c4.json": result(12.0, concurrency=4), "b-c8.json": result(9.0, concurrency=4)}
+    one, two = write(tmp_path / "in", content)
+    assert run(one, two, "--label", f"{two}=b@4", "--baseline", "a", "--out", tmp_path) in {0, 4}
+    assert comparison(tmp_path)["levels"] == [4]
+
+
 def test_vllms_own_file_names_and_labels(tmp_path: Path) -> None:
     files = {
         "base-infqps-concurrency8-llama-20260101-000000.json": result(12.0, concurrency=8, prompts=200, version="0.8"),
@@ -229,6 +257,32 @@ def test_price_and_objective(tmp_path: Path) -> None:
         ({"a.json": cell("a", 1) | {"schema_version": "1"}}, (), "`schema_version` must be the number 1, is '1'"),
         ({"a.json": cell("a", 1) | {"counts": {"requested": 0, "failed": 5}}}, (), "`counts.requested` is 0"),
         ({"a.json": cell("a", 1) | {"duration_s": -1.0}}, (), "`duration_s` is below 0"),
+        (
+            {"a.json": damaged("rounds", 0, "output_tokens_per_s", value=-5.0)},
+            (),
+            "`rounds.0.output_tokens_per_s` is below",
+        ),
+        ({"a.json": damaged("rounds", 0, "window_end_s", value=1e300)}, (), "`rounds.0.window_end_s` is too large"),
+        ({"a.json": damaged("requests", 0, "start_s", value=-1e300)}, (), "`requests.0.start_s` is below 0"),
+        ({"a.json": damaged("requests", 0, "connect_ms", value=-1.0)}, (), "`requests.0.connect_ms` is below 0"),
+        ({"a.json": damaged("requests", 1, "ttft_ms", value=5e-324)}, (), "`requests.1.ttft_ms` is too small"),
+        ({"a.json": damaged("metrics", "ttft_ms", "p50", value=5e-324)}, (), "`metrics.ttft_ms.p50` is too small"),
+        (
+            {"a.json": damaged("requests", 5, "error", value={"kind": "timeout"})},
+            (),
+            "`counts.failed` is 0, but 1 of `requests` are: the file is damaged",
+        ),
+        (
+            {"a.json": damaged("metrics", "ttft_ms", "p50", value=1e6)},
+            (),
+            "`metrics.ttft_ms.p50` is 1e+06, but those of",
+        ),
+        (
+            {"a.json": damaged("metrics", "output_tokens_per_s", value=1e6)},
+            (),
+            "`metrics.output_tokens_per_s` is 1e+06",
+        ),
+        ({"a-concurrency8.json": result(9.0, concurrency=4)}, (), "its name says concurrency 8, its content 4. If "),
         ({"a.json": NEGATIVE}, (), "`requests.3.ttft_ms` is below 0"),
         ({"a-c1.json": result(9.0, concurrency=1) | {"completed": -1}}, (), "`completed` is -1"),
         ({"a.json": cell("a", 1) | {"duration_s": 1e300}}, (), "`duration_s` is too large"),
@@ -371,7 +425,8 @@ def test_a_rate_gets_worse_when_it_falls(tmp_path: Path, rates: tuple[float, flo
     status = []
     for number, rate in enumerate(rates):
         files = ours()
-        files["eagle3-1.json"]["metrics"]["output_tokens_per_s"] = rate
+        for part in (files["eagle3-1.json"]["metrics"], *files["eagle3-1.json"]["rounds"]):
+            part["output_tokens_per_s"] = rate
         against = ("--against", tmp_path / "0" / "comparison.json") if status else ()
         given = write(tmp_path / "in", files)
         status.append(run(*given, "--baseline", "baseline", *against, "--out", tmp_path / str(number)))

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from eagle_bench.adapters.earlier_results import set_aside_in
 from eagle_bench.adapters.vllm_results import cell_of
 from eagle_bench.comparison import Comparison
+from eagle_bench.damage import MOST_CONCURRENCY, damage, is_name
 from eagle_bench.errors import InputError
 from eagle_bench.results import SCHEMA_VERSION, CellResult
 
@@ -29,8 +30,6 @@ _NAME = re.compile(
     re.I | re.A | re.S,
 )
 _LEVEL = re.compile(r"[1-9]\d{0,5}", re.A)
-MOST_CONCURRENCY = 999_999
-_MOST = 1e18
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -51,7 +50,7 @@ class Label:
         """
         path, equals, name = text.rpartition("=")
         variant, at, level = name.rpartition("@") if "@" in name else (name, "", "")
-        if not equals or not path or not _is_name(variant) or (at and not _LEVEL.fullmatch(level)):
+        if not equals or not path or not is_name(variant) or (at and not _LEVEL.fullmatch(level)):
             raise InputError(
                 f"--label {text!r}: must be FILE=VARIANT or FILE=VARIANT@CONCURRENCY, such as a.json=eagle3@4."
             )
@@ -154,9 +153,9 @@ def _cell(file: Path, data: Any, label: Label | None, must: bool) -> CellResult 
     if isinstance(data, dict) and "variant" in data and "counts" in data:
         cell = _validated(CellResult, data, file)
         if label is not None:
-            changes = {"variant": label.variant, "concurrency": label.concurrency or cell.concurrency}
-            cell = cell.model_copy(update=changes)
-        if (wrong := _nonsense(cell)) is not None:
+            _refuse_other_level(file, label, cell.concurrency)
+            cell = cell.model_copy(update={"variant": label.variant})
+        if (wrong := damage(cell)) is not None:
             raise InputError(f"{file}: {wrong}.")
         return cell
     if isinstance(data, dict) and "completed" in data and ("request_throughput" in data or "duration" in data):
@@ -178,49 +177,31 @@ def _place(file: Path, data: Mapping[str, Any], label: Label | None) -> tuple[st
     said = data.get("max_concurrency")
     if said is not None and (type(said) is not int or not 1 <= said <= MOST_CONCURRENCY):
         raise InputError(f"{file}: `max_concurrency` must be a whole number from 1 to {MOST_CONCURRENCY}, is {said!r}.")
-    level = (label.concurrency if label else None) or said or int(parts.get("level") or parts.get("short") or 0)
-    if variant and _is_name(str(variant)) and level:
+    named = int(parts.get("level") or parts.get("short") or 0)
+    if label and said:
+        _refuse_other_level(file, label, said)
+    elif said and named and named != said:
+        raise InputError(
+            f"{file}: its name says concurrency {named}, its content {said}.",
+            hint=f"If the content is right: --label {file}={variant}@{said}.",
+        )
+    level = (label.concurrency if label else None) or said or named
+    if variant and is_name(str(variant)) and level:
         return str(variant), int(level)
-    unknown = "concurrency" if variant and _is_name(str(variant)) else "variant"
+    unknown = "concurrency" if variant and is_name(str(variant)) else "variant"
     raise InputError(
         f"{file}: does not tell its {unknown}.",
         hint=f"Say it: --label {file}=VARIANT@CONCURRENCY, or name the file like eagle3-concurrency4.json.",
     )
 
 
-def _is_name(text: str) -> bool:
-    """Whether a text can name a variant: something to see, and whole characters only."""
-    return bool(text.strip()) and not any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _nonsense(cell: CellResult) -> str | None:
-    """What can't be in a cell that was measured, with its field; None where all can."""
-    if not _is_name(cell.variant):
-        return "`variant` is empty"
-    if cell.concurrency > MOST_CONCURRENCY:
-        return f"`concurrency` must be at most {MOST_CONCURRENCY}"
-    counts = cell.counts
-    if counts.requested != counts.completed + counts.failed:
-        return (
-            f"`counts.requested` is {counts.requested}, but {counts.completed} completed and {counts.failed} failed: "
-            "requested = completed + failed"
+def _refuse_other_level(file: Path, label: Label, said: int) -> None:
+    """A label is for what a file does not tell: it can't make a measurement one of another level."""
+    if label.concurrency not in {None, said}:
+        raise InputError(
+            f"--label {file}: concurrency {label.concurrency} is not what the file holds: it was measured at {said}.",
+            hint=f"Give {file}={label.variant}.",
         )
-    fields = {"ttft_ms", "e2e_ms", "prompt_tokens", "output_tokens", "chunks", "inter_chunk_ms_p50"}
-    measured = cell.model_dump(exclude={"settings", "rounds", "requests"})
-    measured["requests"] = [request.model_dump(include=fields) for request in cell.requests]
-    return next(_out_of_range(measured, ""), None)
-
-
-def _out_of_range(value: Any, place: str) -> Iterator[str]:
-    """What is wrong with numbers that no measurement gives."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _out_of_range(inner, f"{place}.{key}" if place else str(key))
-    elif isinstance(value, list | tuple):
-        for key, inner in enumerate(value):
-            yield from _out_of_range(inner, f"{place}.{key}")
-    elif isinstance(value, int | float) and not 0 <= value <= _MOST:
-        yield f"`{place}` is {'below 0' if value < 0 else 'too large'}"
 
 
 def _validated(model: type[Model], data: dict[str, Any], path: Path) -> Model:

@@ -101,7 +101,10 @@ _POSITIVE = Positive()
     help="Judge cells all the same that were asked for different work: token limit, temperature, request body.",
 )
 @click.option(
-    "--price-per-hour", type=Positive(MOST_DOLLARS), metavar="DOLLARS", help="Of one endpoint, for cost per million tokens."
+    "--price-per-hour",
+    type=Positive(MOST_DOLLARS),
+    metavar="DOLLARS",
+    help="Of one endpoint, for cost per million tokens.",
 )
 @click.option("--slo-ttft-ms", type=_POSITIVE, metavar="MS", help="Objective for the time to first token.")
 @click.option("--slo-tpot-ms", type=_POSITIVE, metavar="MS", help="Objective for the time per output token.")
