@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -75,3 +76,37 @@ def test_version_is_said(installed, tmp_path):
         [str(installed), "-m", "eagle_bench", "--version"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
     assert said.stdout.startswith("eagle-bench, version ")
+
+
+LIGHT = """
+import os, sys
+
+for absent in ("vllm", "torch", "transformers", "uvloop"):
+    sys.modules[absent] = None
+del os.sched_getaffinity  # macOS has none
+from eagle_bench import cli
+
+cli.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("line", ["plan {} --json", "submit {} --dry-run", "fetch --help", "cleanup --help"])
+def test_what_submits_needs_neither_vllm_nor_linux(installed, tmp_path, line):
+    """docs/vertex-ai.md: the package alone, without `[client]`."""
+    surroundings = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "HF_ENDPOINT": "http://127.0.0.1:9",
+        "GOOGLE_APPLICATION_CREDENTIALS": str(tmp_path / "none.json"),
+    }
+    words = line.format(ROOT / "examples" / "llama4-scout.yaml").split()
+    done = subprocess.run(
+        [str(installed), "-c", LIGHT, *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=surroundings,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
