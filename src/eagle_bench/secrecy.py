@@ -45,7 +45,8 @@ def _escaped(sign: str) -> str:
     plain = re.escape(sign)
     if sign in "-._":
         return plain
-    return rf"\\{{0,4}}(?:{plain}|(?i:u00{ord(sign):02x})|(?i:%(?:25){{0,2}}{ord(sign):02x}))"
+    # The longest spelling first: an escaped % begins with a plain one.
+    return rf"\\{{0,4}}(?:(?i:u00{ord(sign):02x})|(?i:%(?:25){{0,2}}{ord(sign):02x})|{plain})"
 
 
 def without_credentials(url: str) -> str:

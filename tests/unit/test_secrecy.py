@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eagle_bench.secrecy import hide
@@ -26,6 +26,8 @@ KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, m
 
 
 @given(KEYS, st.sampled_from(SPELLINGS))
+@example("0000000%", SPELLINGS[-2])
+@example("0000000%", SPELLINGS[-1])
 def test_every_spelling_is_hidden_whole(secret: str, spelled: Callable[[str], str]) -> None:
     assert hide(f"a {spelled(secret)} b", secret) == "a [token] b"
 
