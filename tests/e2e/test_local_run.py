@@ -8,7 +8,10 @@ import os
 import re
 import shlex
 import signal
+import time
 from pathlib import Path
+
+import pytest
 
 from leftover_processes import command_of, descendants, nothing_left
 
@@ -145,3 +148,63 @@ def engine_of(run) -> int:
     engines = [pid for pid in descendants(run.process.pid) if command_of(pid)[1:2] == [str(TINY_ENGINE)]]
     assert len(engines) == 1, [command_of(pid) for pid in engines]
     return engines[0]
+
+
+def test_a_second_ctrl_c_does_not_lose_what_was_measured(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    run = start("run", config(), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+    run.until("c=1 done")
+    os.kill(run.process.pid, signal.SIGINT)
+    run.until("interrupted: cancelling")
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.finish() == 130, run.text
+    assert "of 4 cells were measured and kept" in run.text
+    assert (out / "results" / "baseline-c1.json").is_file()
+    assert nothing_left(str(out))
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
+def test_a_run_whose_process_is_gone_can_be_gone_on_with(start, config, engines, tmp_path, number):
+    out, slow = tmp_path / "out", engines("--words=20", "--pause=0.02")
+    run = start("run", config(), "--engines", slow, "--out", out)
+    run.until("c=1 done")
+    os.kill(run.process.pid, number)
+    if number == signal.SIGHUP:
+        assert run.finish() == 130, run.text
+        assert (out / "results" / "baseline-c1.json").is_file()
+    else:
+        run.process.wait()
+    until_nothing_is_left(out)
+    second = start("run", config(), "--engines", slow, "--out", out, "--resume", out)
+    assert second.finish() == 0, second.text
+    assert "baseline: c=1" not in second.text
+    cells = {path.stem: read(path) for path in (out / "results").iterdir()}
+    assert {cell["counts"]["completed"] for cell in cells.values()} == {50}
+    assert len(cells) == 4
+
+
+def test_a_folder_takes_one_run_at_a_time(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    first = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+    first.until("submitted")
+    second = start("run", config(concurrency=[1]), "--engines", engines("--words=20"), "--out", out)
+    assert second.finish() == 2, second.text
+    assert "another run uses this folder" in second.text
+    os.kill(first.process.pid, signal.SIGINT)
+    assert first.finish() == 130, first.text
+    assert nothing_left(str(out))
+
+
+@pytest.mark.parametrize("place", ["/proc/x", "/dev/null/x", "/tmp/" + "x" * 300])
+def test_a_folder_that_can_not_be_made_is_the_users_to_mend(start, config, engines, place):
+    run = start("run", config(concurrency=[1]), "--engines", engines("--words=20"), "--out", place)
+    assert run.finish() == 2, run.text
+    assert "can't be made" in run.text
+
+
+def until_nothing_is_left(out: Path) -> None:
+    """Local Vertex ends with the process that started it; its engines and tasks with it."""
+    deadline = time.monotonic() + 60
+    while not nothing_left(str(out)):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

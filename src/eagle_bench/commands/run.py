@@ -76,10 +76,11 @@ def command(
     from eagle_bench.adapters.pipeline_template import images_of
     from eagle_bench.planning.quick_checks import heed, server_checks
     from eagle_bench.runs import local_run
+    from eagle_bench.runs.folder_lock import alone_in
     from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_tokenizer
     from eagle_bench.tasks.stage_data import preflight
 
-    obey_signals()
+    obey_signals(once=True)
     addresses = images_of(images)
     if addresses and shutil.which("docker") is None:
         raise InputError("--image runs the components in containers, and there is no `docker` on this machine.")
@@ -87,18 +88,17 @@ def command(
     if resume is None:  # what an earlier run has measured need not run any more
         heed(server_checks(given, reached_from_here=not addresses), lambda text: click.echo(text, err=True))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
 
     def say(text: str) -> None:
         click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=as_json)
 
-    settings = settings_for(given, folder / "local-vertex", engines, slots, say)
-    ready = with_local_tokenizer(given, settings)
-    preflight(ready)
-    if addresses:
-        settings = settings.model_copy(update={"docker": ("docker",)})
-    with json_output.json_only(as_json) as tell:
+    with alone_in(folder), json_output.json_only(as_json) as tell:
+        settings = settings_for(given, folder / "local-vertex", engines, slots, say)
+        ready = with_local_tokenizer(given, settings)
+        preflight(ready)
+        if addresses:
+            settings = settings.model_copy(update={"docker": ("docker",)})
         ended = local_run.run(ready, settings, folder, say, addresses, resume)
         return _tell(ended, settings, folder, _go_on(config, folder, engines, slots, images), tell)
 

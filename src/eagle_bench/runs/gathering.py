@@ -81,7 +81,7 @@ def gather(
         InputError: the parameters are not those of a run of ours, or the folder can't be written.
     """
     plan = planned(run_id, parameters)
-    write_files({out / RUN: json.dumps({"run": run_id, "parameters": dict(parameters)}, indent=1)})
+    note(run_id, parameters, out)
     size = len(plan.variants) * len(plan.levels)
     taken = read_earlier(parameters.get("earlier") or {}) if earlier is None else earlier
     cells = [kept.cell for kept in (*kept_in(artifacts), *taken)]
@@ -108,6 +108,15 @@ def gather(
     return Gathered(answer, measured, size, whole_ones)
 
 
+def note(run_id: str, parameters: Mapping[str, Any], out: Path) -> None:
+    """Write down which run this is and what it was told.
+
+    Raises:
+        InputError: the folder can't be written.
+    """
+    write_files({out / RUN: json.dumps({"run": run_id, "parameters": dict(parameters)}, indent=1)})
+
+
 def _so_far(answer: Comparison) -> Comparison:
     """The answer of a run that goes on: no cell has failed to come in yet."""
     warnings = (
@@ -132,18 +141,21 @@ def kept_in(artifacts: Path) -> list[Kept]:
 
 
 def run_in(folder: Path) -> EarlierRun:
-    """The run whose results were gathered in a folder.
+    """The run whose results were gathered in a folder, or lie in its bucket where the run's end kept it from that.
 
     Raises:
         InputError: there are none.
     """
     try:
-        note = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        noted = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        if not (folder / RESULTS).is_dir():
+            left = (folder.resolve() / "local-vertex" / "buckets").glob(f"**/{noted['run']}")
+            return EarlierRun(str(noted["run"]), noted["parameters"], tuple(one for at in left for one in kept_in(at)))
         cells = tuple(
             Kept(str(path), CellResult.model_validate_json(path.read_bytes()))
             for path in sorted((folder.resolve() / RESULTS).glob("*.json"))
         )
-        return EarlierRun(str(note["run"]), note["parameters"], cells)
+        return EarlierRun(str(noted["run"]), noted["parameters"], cells)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"{folder}: holds no run that can be gone on with: {error}.",

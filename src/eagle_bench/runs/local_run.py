@@ -17,7 +17,7 @@ from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
 from eagle_bench.resuming import EarlierRun, addresses, resume
-from eagle_bench.runs.gathering import Gathered, gather, make_room, run_in
+from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note, run_in
 from eagle_bench.sweep import Sweep
 from eagle_bench.variants import VariantSpec, resolve
 
@@ -62,7 +62,7 @@ def run(
         values = resume(values, earlier)  # refused before anything is moved
     specs = {variant["id"]: VariantSpec.model_validate(variant) for variant in values["variants"]}
     moved = make_room(out, say)
-    if resumed and earlier and resumed.resolve() == out.resolve():
+    if resumed and earlier and resumed.resolve() == out.resolve() and (moved / RESULTS).exists():
         earlier = run_in(moved)
     template = out / "pipeline.yaml"
     digest = compile_template(template, images=images)
@@ -78,6 +78,7 @@ def run(
         job = pipeline_jobs.prepare(config, template, run_id, environment, earlier=earlier)
         told_to_run = pipeline_jobs.parameters_of(job)
         name = submissions.submit(job)
+        note(run_id, told_to_run, out)  # whatever ends this process, `--resume` finds what was measured
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         try:
             sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})

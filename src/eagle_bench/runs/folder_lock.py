@@ -1,0 +1,33 @@
+"""One run at a time in a folder: two would write over each other's results."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eagle_bench.errors import InputError
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make the folder and keep other runs out of it until the end, however this process ends.
+
+    Raises:
+        InputError: it can't be made, or another run uses it.
+    """
+    try:
+        state = folder / "local-vertex"
+        state.mkdir(parents=True, exist_ok=True)
+        lock = (state / "lock").open("a")
+    except OSError as error:
+        raise InputError(f"--out {folder}: can't be made: {error.strerror}.") from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"--out {folder}: another run uses this folder.", hint="Give another --out, or wait until it has ended."
+            ) from None
+        yield
