@@ -23,6 +23,8 @@ from eagle_bench.verdict import too_good
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
+IMPLAUSIBLE = 3.0
+"""Times as slow as the baseline: even drafts that are never right cost less, where nothing else runs."""
 _FEW_ROUNDS = 3
 
 
@@ -217,6 +219,12 @@ def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Wa
         if cell is not None and (doubt := too_good(tpot, cell.acceptance)) is not None:
             advice = "Something else differs: look for a prefix cache, another batch limit, or another machine."
             yield _warn("impossible_speedup", f"{doubt}. {advice}", comparison)
+        if tpot is not None and tpot.estimate < 1 / IMPLAUSIBLE:
+            text = (
+                f"a token takes {significant(1 / tpot.estimate)} times as long as the baseline's: drafts that are never right "
+                "hardly cost so much. See what else ran on the machine meanwhile, and measure again."
+            )
+            yield _warn("implausible_slowdown", text, comparison)
 
 
 def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:

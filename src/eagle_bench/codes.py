@@ -42,6 +42,7 @@ WarningCode = Literal[
     "client_saturated",
     "baseline_differs",
     "impossible_speedup",
+    "implausible_slowdown",
     "drift",
     "slower_first_token",
     "lower_throughput",
@@ -121,6 +122,10 @@ WARNINGS: dict[WarningCode, Meaning] = {
         "the baseline's second run (`baseline_again`) is faster or slower than its first: the machines differ, or what "
         "else runs on them does",
         "take a speed-up of that size for nothing; measure on other machines",
+    ),
+    "implausible_slowdown": Meaning(
+        "a token takes more than three times as long as the baseline's: more than drafts cost that are never right",
+        "see what else ran on the machine meanwhile, and measure again",
     ),
     "impossible_speedup": Meaning(
         "the speed-up is above the acceptance length, or above 8× where none is known",

@@ -10,6 +10,7 @@ from eagle_bench.units import duration
 
 _VARIANT = re.compile(r"(?P<variant>[^\s:]+): ")
 _CELL = re.compile(r"(?P<variant>[^\s:]+): c=(?P<level>\d+) (?P<ended>(?:done|failed):)?")
+_OWN_LEFT = re.compile(r", about (?P<seconds>\d+) s left$")
 _READY = re.compile(r"(?P<variant>[^\s:]+): answers$")
 _GIVEN_UP = re.compile(r"(?P<variant>[^\s:]+): (?:could not be deployed|smoke test failed): ")
 
@@ -52,19 +53,24 @@ class Sweep:
         if found["ended"] and key in self._left:
             self._left.remove(key)
             self._cells_s.append(self._passed_s(now_s))
-        left_s = self.left_s(now_s)
+        own = _OWN_LEFT.search(line)
+        left_s = self.left_s(now_s, float(own["seconds"]) if own else None)
         left = f", about {duration(left_s)} left in all" if left_s else ""
         return f"{line} (cell {number} of {self._total}{left})"
 
-    def left_s(self, now_s: float) -> float | None:
-        """Seconds to the end at the pace so far; None before a cell has ended, 0 where none is left."""
+    def left_s(self, now_s: float, own_s: float | None = None) -> float | None:
+        """Seconds to the end at the pace so far; None before a cell has ended, 0 where none is left.
+
+        Args:
+            own_s: what the cell that is under way needs by its own word, which knows better.
+        """
         if not self._cells_s or self._last_s is None:
             return None
         if not self._left:
             return 0.0
         cell_s = _mean(self._cells_s)
-        under_way_s = min(now_s - self._last_s, cell_s)
-        return cell_s * len(self._left) + _mean(self._ready_s) * len(self._not_ready) - under_way_s
+        under_way_s = max(0.0, cell_s - (now_s - self._last_s)) if own_s is None else own_s
+        return under_way_s + cell_s * (len(self._left) - 1) + _mean(self._ready_s) * len(self._not_ready)
 
     def _ready(self, variant: str, now_s: float, *, given_up: bool) -> None:
         if variant in self._not_ready:

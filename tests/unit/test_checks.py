@@ -55,6 +55,13 @@ def test_a_speed_up_above_the_acceptance_length_is_impossible() -> None:
     assert answer(*pair(acceptance={"length": 1.6, "source": "metrics"})).warnings == ()
 
 
+@pytest.mark.parametrize(("tokens_per_step", "warned"), [(0.25, True), (0.5, False)])
+def test_a_slow_down_beyond_what_drafts_cost_is_worth_a_look(tokens_per_step: float, warned: bool) -> None:
+    slow = Engine(step_ms=12.0, tokens_per_step=tokens_per_step)
+    comparison = answer(cell("baseline", 1), cell("eagle3", 1, slow))
+    assert ("implausible_slowdown" in {warning.code for warning in comparison.warnings}) is warned
+
+
 def test_acceptance_near_one_is_a_broken_draft() -> None:
     comparison = answer(
         cell("baseline", 1),

@@ -60,7 +60,10 @@ def test_an_interrupted_run_counts_what_is_missing_and_says_how_to_go_on(whole, 
     assert run._tell(ended, Settings(state_dir=tmp_path), tmp_path, GO_ON, lambda outcome: None) == 130
     shown = capsys.readouterr()
     assert "did not come in" not in shown.out
-    assert shown.err.endswith(f"interrupted; 1 of 4 cells were measured and kept; nothing is left running.\n{said}")
+    part = "" if whole else ", 1 of them in part"
+    assert shown.err.endswith(
+        f"interrupted; 1 of 4 cells were measured and kept{part}; nothing is left running.\n{said}"
+    )
 
 
 @pytest.mark.parametrize(("conclude", "error"), [("SUCCEEDED", ServiceError), ("FAILED", NoUsableResult)])

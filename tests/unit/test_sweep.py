@@ -51,6 +51,13 @@ def test_no_time_is_left_unmeasured() -> None:
     assert sweep.left_s(465) == 0
 
 
+def test_what_a_cell_says_of_itself_goes_before_the_pace() -> None:
+    sweep = Sweep(PLANNED)
+    told(sweep, (0, "baseline: answers"), (100, "baseline: c=1 done: TPOT 5.0 ms, TTFT 9 ms"))
+    (line,) = told(sweep, (110, "baseline: c=2 round 1/3: 11/50 requests, 0 failed, about 600 s left"))
+    assert line.endswith("about 600 s left (cell 2 of 4, about 13 min left in all)")
+
+
 def test_variants_that_are_measured_side_by_side_end_twice_as_soon() -> None:
     sweep = Sweep(PLANNED)
     told(

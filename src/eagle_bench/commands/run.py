@@ -134,12 +134,12 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, go_on: str, tell: T
     show_results(gathered.answer, folder, name_missing=ended.state == "SUCCEEDED")
     if ended.state == "CANCELLED":
         _require_clean(ended)
-        click.echo(f"interrupted; {gathered.kept} and kept; nothing is left running.", err=True)
+        click.echo(f"interrupted; {gathered.kept}; nothing is left running.", err=True)
         _tell_missing(gathered, go_on)
         return INTERRUPTED
     if ended.state != "SUCCEEDED":
         why = f" {shown}" if (shown := shown_reason(ended.error, said=_only_concluded(ended.error))) else ""
-        click.echo(f"the run ended {ended.state}; {gathered.kept} and kept.{why}", err=True)
+        click.echo(f"the run ended {ended.state}; {gathered.kept}.{why}", err=True)
         _tell_missing(gathered, go_on)
     require_usable(gathered.answer)
     _require_clean(ended)

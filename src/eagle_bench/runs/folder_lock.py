@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from eagle_bench.errors import InputError
@@ -17,8 +17,9 @@ def alone_in(folder: Path) -> Iterator[None]:
     Raises:
         InputError: it can't be made, or another run uses it.
     """
+    made = not folder.exists()
+    state = folder / "local-vertex"
     try:
-        state = folder / "local-vertex"
         state.mkdir(parents=True, exist_ok=True)
         lock = (state / "lock").open("a")
     except OSError as error:
@@ -30,4 +31,12 @@ def alone_in(folder: Path) -> Iterator[None]:
             raise InputError(
                 f"--out {folder}: another run uses this folder.", hint="Give another --out, or wait until it has ended."
             ) from None
-        yield
+        try:
+            yield
+        except InputError:
+            if made:  # refused before anything was begun: no empty folder stays behind
+                with suppress(OSError):
+                    (state / "lock").unlink()
+                    state.rmdir()
+                    folder.rmdir()
+            raise

@@ -44,7 +44,8 @@ class Gathered:
     @property
     def kept(self) -> str:
         """How much there is, in words."""
-        return f"{self.cells} of {self.planned} cells were measured"
+        part = f", {self.cells - self.whole} of them in part" if self.whole < self.cells else ""
+        return f"{self.cells} of {self.planned} cells were measured and kept{part}"
 
 
 def make_room(out: Path, say: Callable[[str], None]) -> Path:

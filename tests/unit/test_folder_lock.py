@@ -1,0 +1,32 @@
+"""One run at a time in a folder, and none left behind by a run that was refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eagle_bench.errors import InputError
+from eagle_bench.runs.folder_lock import alone_in
+
+
+def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
+    with alone_in(tmp_path / "out"):
+        with pytest.raises(InputError, match="another run uses this folder"), alone_in(tmp_path / "out"):
+            pass
+        assert (tmp_path / "out").is_dir()
+    with alone_in(tmp_path / "out"):
+        pass
+
+
+def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="too few"), alone_in(tmp_path / "out"):
+        raise InputError("too few prompts")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_stood_there_stays(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("an answer")
+    with pytest.raises(InputError), alone_in(tmp_path):
+        raise InputError("too few prompts")
+    assert (tmp_path / "report.html").read_text() == "an answer"
