@@ -16,6 +16,8 @@ from rich.console import Console
 import golden_file
 from eagle_bench.comparison import Comparison
 from eagle_bench.report import cell, html, markdown, scalars, terminal
+from eagle_bench.report.tables import measured
+from eagle_bench.results import CellResult
 from reports import CASES, HOSTILE, hostile, one_level, six_levels_three_variants, variant_failed
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "report"
@@ -226,3 +228,13 @@ def test_a_failed_cell_has_no_zero_for_what_was_not_measured() -> None:
     dead = next(c for c in comparison.cells if c.variant == "eagle3")
     assert "median_tpot_ms" not in cell.scalars(dead)
     assert "0 of 120 requests completed, 120 failed." in cell.render(dead)
+
+
+def test_tokens_a_chunk_are_not_shown_as_an_acceptance_length() -> None:
+    comparison = saved("one_level")
+    of_chunks = {"length": 1.25, "source": "chunks"}
+    cells = [CellResult.model_validate({**one.model_dump(), "acceptance": of_chunks}) for one in comparison.cells]
+    table = measured(comparison.model_copy(update={"cells": tuple(cells)}))
+    assert {row[table.heads.index("Acceptance")] for row in table.rows} == {"≈ 1.25"}
+    assert "no more than a hint" in table.caption
+    assert "hint" not in measured(comparison).caption

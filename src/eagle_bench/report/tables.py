@@ -69,6 +69,9 @@ def verdicts(comparison: Comparison) -> Table:
     return Table(caption, heads, rows, frozenset({1, 3, 4, 5, 6, 7}))
 
 
+PERCENTILES = ", 90th percentiles"
+
+
 def measured(comparison: Comparison) -> Table:
     """What each cell measured: medians over its completed requests."""
     cells = {(cell.variant, cell.concurrency): cell for cell in comparison.cells}
@@ -76,8 +79,18 @@ def measured(comparison: Comparison) -> Table:
     heads = (
         "Variant", "Concurrency", "TPOT", "TTFT", "E2E", "TPOT p90", "TTFT p90", "Output", "Requests", "Acceptance", "Failed",
     )  # fmt: skip
-    caption = "What was measured: medians of completed requests, 90th percentiles, rates while the concurrency was held"
+    proxy = "; ≈ is tokens a chunk, which is no more than a hint" if any("≈" in row[9] for row in rows) else ""
+    caption = (
+        f"What was measured: medians of completed requests{PERCENTILES}, rates while the concurrency was held{proxy}"
+    )
     return Table(caption, heads, rows, frozenset(range(1, 11)))
+
+
+def _acceptance_length(cell: CellResult | None) -> str:
+    if cell is None or cell.acceptance is None:
+        return NOTHING
+    length = significant(cell.acceptance.length)
+    return f"≈ {length}" if cell.acceptance.source == "chunks" else length
 
 
 def _measured_row(view: CellView, cell: CellResult | None) -> tuple[str, ...]:
@@ -91,7 +104,7 @@ def _measured_row(view: CellView, cell: CellResult | None) -> tuple[str, ...]:
         milliseconds(metrics.ttft_ms.p90 if metrics else None),
         rate(_value(view.output_tokens_per_s), "tok/s"),
         rate(_value(view.requests_per_s), "req/s"),
-        significant(cell.acceptance.length) if cell and cell.acceptance else NOTHING,
+        _acceptance_length(cell),
         _failed(cell),
     )
 

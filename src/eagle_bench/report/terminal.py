@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -31,6 +32,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     measured, verdicts = tables.measured(comparison), tables.verdicts(comparison)
     if console.width < _WIDE:
         measured = measured.only("Variant", "Concurrency", "TPOT", "TTFT", "Output", "Acceptance", "Failed")
+        measured = replace(measured, caption=measured.caption.replace(tables.PERCENTILES, ""))
         verdicts = verdicts.only("Variant", "Concurrency", "Verdict", "TPOT", "Throughput")
     found = [measured, tables.costs(comparison), tables.objectives(comparison)]
     if comparison.comparisons:
