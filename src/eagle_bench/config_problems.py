@@ -25,7 +25,12 @@ MOST_PASSES = 10
 LONGEST_SHOWN = 60
 LONGEST_KEY = 30
 HIDDEN = {"env", "args", "command", "hf_token_secret", "api_key_secret"}
-SAID_ELSEWHERE = {"max_tokens": "max_output_tokens", "num_prompts": "prompts_per_level"}  # by `bench` and vLLM
+SAID_ELSEWHERE = {  # by `bench`, vLLM and OpenAI's clients
+    "max_tokens": "max_output_tokens",
+    "num_prompts": "prompts_per_level",
+    "base_url": "url",
+    "endpoint_url": "url",
+}
 TYPES = {
     "tuple_type": "it must be a list",
     "dict_type": "it must be a mapping",

@@ -14,6 +14,8 @@ SecretName = Annotated[str, Field(pattern=SECRET_NAME, description="Secret Manag
 SECRET_WORDS = r"token|secret|password|passwd|credentials?|api[-_]?key|access[-_]?key"
 IN_A_QUERY = re.compile(rf"(^|[-_.])(sig|key|auth|authorization)$|(signature|{SECRET_WORDS})$", re.IGNORECASE)
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+CHAT_PATH = "/chat/completions"
+FULL_URL = "ends in /chat/completions: give the URL up to /v1"
 HIDDEN = "[token]"
 LEAST_SECRET = 8
 """Characters; shorter keys (`EMPTY`) are words that an answer may hold by itself, and pieces that prove nothing."""
@@ -72,14 +74,20 @@ def _without_credentials(address: str) -> str:
     return address
 
 
-def _base_url(address: str) -> str:
-    """Refuse what no path can be put behind, and what a query would show."""
+def base_url(address: str) -> str:
+    """Refuse what no path can be put behind, and what a query would show.
+
+    Raises:
+        ValueError: with the end of a sentence that begins with the field.
+    """
     # `urlsplit` would drop line breaks without a word.
     if not address.isprintable() or " " in address:
         raise ValueError("is not a URL: it holds spaces, line breaks or characters that can't be printed")
     for sign, what in (("?", "a query"), ("#", "a fragment")):
         if sign in address:
             raise ValueError(f"can't have {what} ({sign}…): a path is put behind it; a key goes into `api_key_secret`")
+    if address.rstrip("/").endswith(CHAT_PATH):
+        raise ValueError(FULL_URL)
     return _without_credentials(address)
 
 
@@ -124,7 +132,7 @@ def _no_secrets_in_args(args: tuple[str, ...]) -> tuple[str, ...]:
     return args
 
 
-Url = Annotated[str, AfterValidator(_base_url)]
+Url = Annotated[str, AfterValidator(base_url)]
 Source = Annotated[str, AfterValidator(_known_source)]
 Env = Annotated[dict[str, str], AfterValidator(_no_secrets_in_env)]
 Args = Annotated[tuple[str, ...], AfterValidator(_no_secrets_in_args)]

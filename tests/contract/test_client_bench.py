@@ -157,6 +157,7 @@ def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys
     ("change", "said"),
     [
         ({"--base-url": "ftp://x/v1"}, "ftp://x/v1"),
+        ({"--base-url": "http://x/v1/chat/completions"}, "ends in /chat/completions: give the URL up to /v1"),
         ({"--base-url": "localhost:8000"}, "localhost:8000"),
         ({"--concurrency": 0}, "--concurrency"),
         ({"--prompts": "nowhere.jsonl"}, "nowhere.jsonl"),

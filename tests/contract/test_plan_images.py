@@ -82,7 +82,7 @@ def test_what_is_not_there_and_what_can_not_be_looked_at(registry, tmp_path):
     assert found["serving-image"].status == "not checked" and "not Artifact Registry" in found["serving-image"].text
     assert found["component-images"].status == "not checked" and "--image" in (found["component-images"].hint or "")
     found = checked(serving=None)["serving-image"]
-    assert found.status == "refused" and "`serving.args` is given without `serving.image`" in found.text
+    assert found.status == "refused" and "`variants[1].args` is given without `serving.image`" in found.text
     unpublished = tmp_path / "template.yaml"
     compile_template(unpublished)
     assert checked(template=str(unpublished))["component-images"].status == "refused"

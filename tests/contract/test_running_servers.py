@@ -14,6 +14,7 @@ from eagle_bench import cli, config_file, planning
 from eagle_bench.adapters import running_servers
 from eagle_bench.adapters.running_servers import look
 from eagle_bench.errors import InputError
+from eagle_bench.planning.quick_checks import require_image
 
 DOWN = "http://127.0.0.1:9/v1"
 
@@ -125,6 +126,28 @@ def test_a_server_that_is_down_is_refused_here_and_a_warning_elsewhere(serve, tm
     found = planning.checks(config_file.load(path), images=["registry.example.com/bench:1"])
     servers = next(check for check in found if check.name == "servers")
     assert servers.status == "warning" and "it may be otherwise" in (servers.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("serving", "field"),
+    [({}, "variants[1].args"), ({"args": ["--tp=8"]}, "serving.args"), ({"port": 80}, "serving.port")],
+)
+def test_a_run_whose_arguments_no_image_would_get_ends_before_anything_is_made(
+    serving, field, tmp_path, monkeypatch, capsys
+):
+    """The baseline alone could be deployed: nobody should wait for it."""
+    path = write(tmp_path / "bench.yaml")
+    variants = [{"id": "baseline"}, {"id": "eagle3", "args": ["--speculative-algo=EAGLE3"]}]
+    given = {**yaml.safe_load(path.read_text()), "model": "a/b", "tokenizer": "a/b", "variants": variants}
+    path.write_text(yaml.safe_dump({**given, "serving": serving}))
+    monkeypatch.chdir(tmp_path)
+    for command in (["run", str(path), "--out", "out"], ["submit", str(path), "--template", "none.yaml"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(command)
+        assert ended.value.code == 2
+        assert f"`{field}` is given without `serving.image`" in capsys.readouterr().err, command
+    assert list(tmp_path.iterdir()) == [path]
+    require_image(config_file.validate({**given, "serving": {**serving, "image": "vllm:1"}}))
 
 
 def test_a_run_ends_before_anything_is_made(serve, tmp_path):

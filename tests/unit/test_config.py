@@ -142,6 +142,8 @@ def test_secrets_in_wrong_places_are_refused_and_never_repeated(fields):
         ("http://h/v1#f", "a fragment"),
         ("http://h /v1", "spaces"),
         ("http://h/v1\n\nx", "line breaks"),
+        ("http://h/v1/chat/completions", "ends in /chat/completions: give the URL up to /v1"),
+        ("http://h/v1/chat/completions/", "ends in /chat/completions: give the URL up to /v1"),
     ],
 )
 def test_a_url_that_no_request_could_be_sent_to_is_refused(url, words):

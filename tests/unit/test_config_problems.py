@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from eagle_bench import config_file
 from eagle_bench.config import Config
+from eagle_bench.config_problems import examine
 from eagle_bench.errors import InputError
 from eagle_bench.fields import Section
 
@@ -168,3 +169,13 @@ def test_every_field_is_described_and_has_an_example_that_can_be_used(name):
         adapter = TypeAdapter(field.rebuild_annotation())
         adapter.validate_python(tuple(example) if isinstance(example, list) else example)
     assert field.examples or composed, name
+
+
+@pytest.mark.parametrize("key", ["base_url", "endpoint_url"])
+def test_a_url_by_another_name_is_one_mistake(key):
+    """What is at a URL needs no arguments' image, no model and no tokenizer: the key alone is spoken of."""
+    variants = [{"id": name, key: f"http://{name}/v1"} for name in ("baseline", "eagle3")]
+    _, said = examine({"project": "p", "location": "l", "variants": variants})
+    assert len(said) == 2, said
+    for place, sentence in enumerate(said):
+        assert f"`variants[{place}].{key}` is not a known key. Did you mean `url`?" in sentence

@@ -82,6 +82,11 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
         ([*DEPLOY, "--concurrency", "one"], "numbers with commas"),
         (["--url", "http://x"], "ID=VALUE"),
         (["--url", "a=http://x", "--url", "a=http://y"], "the id 'a'"),
+        (["--url", "a=127.0.0.1:18500"], "'--url': a=127.0.0.1:18500: `http://` is missing, as in a=http://127.0.0.1"),
+        (["--url", "a=gateway.example.com/v1"], "`http://` is missing, as in a=http://gateway.example.com/v1."),
+        (["--url", "a=ftp://x/v1"], "'--url': a=…: it must start with http://"),
+        (["--url", "a=http://x/v1/chat/completions"], "'--url': a=http://x/v1/chat/completions ends in"),
+        (["--url", "a=http://x:0/v1"], "its host or port can't be read"),
         ([*DEPLOY, "--project", "a b"], "`project`"),
     ],
 )
@@ -90,6 +95,16 @@ def test_what_can_not_be_is_refused_and_nothing_written(tmp_path, arguments, wor
     assert done.exit_code != 0
     assert words in done.output + str(done.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "url", ["planted", "planted.planted", "https://me:planted@host/v1", "me:planted@host:80", "http://h/v1?key=planted"]
+)
+def test_what_may_be_a_secret_is_not_said_again(tmp_path, url):
+    done = CliRunner().invoke(command, ["--url", f"a={url}", "-o", str(tmp_path / "b.yaml")])
+    assert done.exit_code == 2
+    assert "'--url': a=" in done.output
+    assert "planted" not in done.output
 
 
 def test_a_file_that_is_there_is_kept(tmp_path):

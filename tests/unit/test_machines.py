@@ -40,6 +40,8 @@ def test_a_machine_takes_its_own_gpus_and_fewer(name):
         ("a3-highgpu-8g", {"type": "NVIDIA_B200", "count": 8}, "has 8 NVIDIA_H100_80GB, and `accelerator` asks for"),
         ("a3-highgpu-8g", {"type": "NVIDIA_H1000"}, "does not know. Did you mean `NVIDIA_H100_80GB`?"),
         ("g2-standard-4", {"type": "nvidia_l4"}, "Did you mean `NVIDIA_L4`?"),
+        ("a3-highgpu-8g", {"type": "NVIDIA_H100"}, "Did you mean `NVIDIA_H100_80GB`?"),
+        ("a3-highgpu-8g", {"type": "h100"}, "Did you mean `NVIDIA_H100_80GB`?"),
         ("somewhat-new", {"type": "H100"}, "NVIDIA_H100_80GB, "),
     ],
 )

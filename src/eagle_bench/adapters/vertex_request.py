@@ -10,6 +10,8 @@ from eagle_bench.errors import InputError
 from eagle_bench.serving import Probe, Serving
 from eagle_bench.variants import VariantSpec
 
+ONLY_WITH_IMAGE = ("command", "args", "env", "port", "predict_route")
+
 
 def deploy_request(place: Place, run_id: str, spec: VariantSpec, *, hf_token: str | None = None) -> Any:
     """An `aiplatform_v1.DeployRequest`.
@@ -52,12 +54,17 @@ def require_image(serving: Serving) -> None:
     Raises:
         InputError: none is.
     """
-    given = [field for field in ("command", "args", "env", "port", "predict_route") if getattr(serving, field)]
+    given = [field for field in ONLY_WITH_IMAGE if getattr(serving, field)]
     if given and serving.image is None:
-        raise InputError(
-            f"`serving.{given[0]}` is given without `serving.image`: Model Garden would take its own image "
-            "and drop it. Name the image."
-        )
+        raise no_image(f"serving.{given[0]}")
+
+
+def no_image(field: str) -> InputError:
+    """The refusal of a field, named as people write it, that only a named image gets."""
+    return InputError(
+        f"`{field}` is given without `serving.image`: Model Garden would take its own image and drop it. "
+        "Name the image."
+    )
 
 
 def _container(serving: Serving) -> Any:

@@ -12,7 +12,7 @@ import click
 
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
-from eagle_bench.secrecy import SECRET_NAME
+from eagle_bench.secrecy import SECRET_NAME, base_url, without_credentials
 
 DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
 USUAL_MACHINE = "a3-highgpu-8g"
@@ -48,6 +48,8 @@ FORMS = {
     ),
     "hf_token_secret": (SECRET_NAME, "a name, such as projects/my-project/secrets/hf-token/versions/latest"),
 }
+# A host without a scheme: one with a port or a path, or else no key could be told from it.
+ADDRESS = re.compile(r"(localhost|[\w-]+(\.[\w-]+)*:\d+|[\w-]+(\.[\w-]+)+(?=/)|\d+(\.\d+){3})(/[^@?#\s]*)?")
 UNSHOWN = {"hf_token_secret"}  # where a name is wanted, someone gives the token: it is not said again
 LOCAL = {"project": "local-project", "pipeline_root": "gs://local-bucket/eagle-bench"}
 
@@ -57,6 +59,21 @@ def _pairs(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> 
     if not all(name and equals and value for name, equals, value in found):
         raise click.BadParameter("it must be ID=VALUE, such as eagle3=http://10.0.0.7:8000/v1.")
     return [(name, value) for name, _, value in found]
+
+
+def _urls(context: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
+    pairs = _pairs(context, param, given)
+    for name, url in pairs:
+        shown = f"{name}={without_credentials(url)}"
+        if ADDRESS.fullmatch(url):
+            raise click.BadParameter(f"{shown}: `http://` is missing, as in {name}=http://{url}.")
+        if not re.match(r"https?://[^/\s]", url):  # what it is nobody knows: it may be a key, and is not said again
+            raise click.BadParameter(f"{name}=…: it must start with http:// or https:// and a host.")
+        try:
+            base_url(url)
+        except ValueError as error:
+            raise click.BadParameter(f"{shown} {error}.") from None
+    return pairs
 
 
 def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[int] | None:
@@ -72,7 +89,7 @@ def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[in
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), default=Path("bench.yaml"),
               show_default=True, help="File to write.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@click.option("--url", "urls", multiple=True, metavar="ID=URL", callback=_pairs,
+@click.option("--url", "urls", multiple=True, metavar="ID=URL", callback=_urls,
               help="A server that runs already; give two or more.")  # fmt: skip
 @click.option("--endpoint", "endpoints", multiple=True, metavar="ID=NAME", callback=_pairs,
               help="A Vertex AI endpoint that runs already, by its resource name; give two or more.")  # fmt: skip

@@ -74,7 +74,7 @@ def command(
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
     from eagle_bench.adapters.pipeline_template import images_of
-    from eagle_bench.planning.quick_checks import heed, server_checks
+    from eagle_bench.planning.quick_checks import heed, require_image, server_checks
     from eagle_bench.runs import local_run
     from eagle_bench.runs.folder_lock import alone_in
     from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_tokenizer
@@ -85,6 +85,7 @@ def command(
     if addresses and shutil.which("docker") is None:
         raise InputError("--image runs the components in containers, and there is no `docker` on this machine.")
     given = config_file.load(config or EXAMPLE, needs=("pipeline_root",))
+    require_image(given)
     if resume is None:  # what an earlier run has measured need not run any more
         heed(server_checks(given, reached_from_here=not addresses), lambda text: click.echo(text, err=True))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()

@@ -11,9 +11,9 @@ from eagle_bench.adapters.artifact_registry import check_images
 from eagle_bench.adapters.pipeline_template import images_in, images_of
 from eagle_bench.adapters.template_version import fetch_template, read_template, unlike_package
 from eagle_bench.adapters.vertex_address import on_this_machine
-from eagle_bench.adapters.vertex_request import require_image
 from eagle_bench.config import Config
 from eagle_bench.planning.cloud_checks import answered
+from eagle_bench.planning.quick_checks import require_image
 from eagle_bench.run_plan import Check
 from eagle_bench.variants import resolve
 
@@ -39,10 +39,8 @@ def image_checks(config: Config, *, template: str | None, images: Sequence[str])
 
 
 def _serving_images(config: Config) -> Check | str:
-    deployed = [spec.serving for spec in resolve(config) if spec.serving]
-    for serving in deployed:
-        require_image(serving)
-    named = {serving.image for serving in deployed}
+    require_image(config)
+    named = {spec.serving.image for spec in resolve(config) if spec.serving}
     if not named:
         return "nothing is deployed."
     images = [image for image in named if image is not None]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from eagle_bench.adapters.running_servers import Seen, look
 from eagle_bench.adapters.vertex_address import on_this_machine
+from eagle_bench.adapters.vertex_request import ONLY_WITH_IMAGE, no_image
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
@@ -27,6 +28,24 @@ def machine_checks(config: Config) -> Iterator[Check]:
         return
     text = f"`machine_type: {name}` is not known to this version.{did_you_mean(name, MACHINES)}"
     yield Check(name="machine", status="warning", text=text, hint="A machine that Google added since may be right.")
+
+
+def require_image(config: Config) -> None:
+    """Make sure that an image is named where anything deployed has settings that only a named one gets.
+
+    Raises:
+        InputError: none is, with the field as it stands in the config.
+    """
+    deployed = {f"variants[{place}]": one for place, one in enumerate(config.variants) if one.deployed}
+    if config.serving.image is not None or not deployed:
+        return
+    for field in ONLY_WITH_IMAGE:
+        if getattr(config.serving, field):
+            raise no_image(f"serving.{field}")
+    for name, variant in deployed.items():
+        for field in ("args", "env"):
+            if getattr(variant, field):
+                raise no_image(f"{name}.{field}")
 
 
 def server_checks(config: Config, *, reached_from_here: bool) -> Iterator[Check]:

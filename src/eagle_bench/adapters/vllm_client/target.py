@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import SplitResult, quote, urlsplit
 
 from eagle_bench.errors import InputError
-from eagle_bench.secrecy import without_credentials
+from eagle_bench.secrecy import CHAT_PATH, FULL_URL, without_credentials
 
 _IN_A_PATH = "/%:@!$&'()*+,;=~"  # stays as it is (RFC 3986)
 _HOST = re.compile(r"[0-9A-Za-z._-]+")
@@ -25,7 +25,7 @@ class Target:
         metrics_url: the engine's Prometheus page, where it can be reached.
 
     Raises:
-        InputError: the base URL has a query or a fragment.
+        InputError: the base URL has a query or a fragment, or is that of the chat route.
     """
 
     base_url: str
@@ -38,10 +38,12 @@ class Target:
             if sign in self.base_url:
                 shown = without_credentials(self.base_url)
                 raise InputError(f"{shown}: a base URL can't have {what} ({sign}…): a path is put behind it.")
+        if self.base_url.rstrip("/").endswith(CHAT_PATH):
+            raise InputError(f"{without_credentials(self.base_url)}: {FULL_URL}.")
 
     @property
     def chat_url(self) -> str:
-        return self.base_url.rstrip("/") + "/chat/completions"
+        return self.base_url.rstrip("/") + CHAT_PATH
 
 
 @dataclass(frozen=True)
