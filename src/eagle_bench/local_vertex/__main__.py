@@ -61,11 +61,14 @@ def listening(port: int) -> socket.socket:
 
 
 async def _serve(server: uvicorn.Server, listener: socket.socket, hello: dict[str, object]) -> None:
+    loop, standard_input = asyncio.get_running_loop(), sys.stdin.fileno()
+
     def end_of_input() -> None:
-        if not os.read(sys.stdin.fileno(), 4096):
+        if not os.read(standard_input, 4096):
+            loop.remove_reader(standard_input)  # it stays readable: this would be called without pause
             server.should_exit = True
 
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), end_of_input)
+    loop.add_reader(standard_input, end_of_input)
     print(json.dumps(hello), flush=True)  # the socket listens already: who connects now is answered soon
     await server.serve(sockets=[listener])
 

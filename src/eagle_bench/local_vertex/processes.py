@@ -7,16 +7,21 @@ import os
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from eagle_bench.local_vertex import keeper
+
+KEEPER_S = 15.0
+"""What a keeper gets, beyond the grace of its command, to kill what is left and end itself."""
 
 
 class KeptProcess:
     """A running command with its output in a file."""
 
-    def __init__(self, process: Process, log_file: Path) -> None:
+    def __init__(self, process: Process, log_file: Path, grace_s: float) -> None:
         self._process = process
+        self._grace_s = grace_s
         self.log_file = log_file
 
     @classmethod
@@ -27,10 +32,10 @@ class KeptProcess:
         log_file.parent.mkdir(parents=True, exist_ok=True)
         starting = asyncio.create_task(_spawn(argv, env=env, cwd=cwd, log_file=log_file, grace_s=grace_s))
         try:
-            return cls(await asyncio.shield(starting), log_file)
+            return cls(await asyncio.shield(starting), log_file, grace_s)
         except asyncio.CancelledError:
             # asyncio would kill the keeper alone: let it come up, then end it in order.
-            await cls(await starting, log_file).stop()
+            await cls(await starting, log_file, grace_s).stop()
             raise
 
     @property
@@ -42,10 +47,18 @@ class KeptProcess:
         return await self._process.wait()
 
     async def stop(self) -> None:
-        """End it and everything it started; returns when all of it is gone."""
+        """End it and everything it started; returns when all of it is gone.
+
+        A keeper that does not come to it, as one that was stopped, is killed: its command dies with it.
+        """
         if self._process.stdin:
             self._process.stdin.close()
-        await self._process.wait()
+        try:
+            await asyncio.wait_for(self._process.wait(), self._grace_s + KEEPER_S)
+        except TimeoutError:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
 
     def last_lines(self, count: int = 15) -> str:
         """The end of its output, for messages."""

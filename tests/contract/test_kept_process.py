@@ -1,0 +1,42 @@
+"""A kept process ends, also where its keeper can't end it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from eagle_bench.local_vertex import processes
+
+SLEEPER = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the command dies with its keeper on Linux alone")
+def test_a_keeper_that_is_stopped_is_killed_and_its_command_with_it(tmp_path, monkeypatch, until):
+    monkeypatch.setattr(processes, "KEEPER_S", 0.1)
+    log_file = tmp_path / "log"
+
+    async def stopped() -> int:
+        kept = await processes.KeptProcess.start(
+            [sys.executable, "-c", SLEEPER], env=os.environ, cwd=tmp_path, log_file=log_file, grace_s=0.1
+        )
+        while not log_file.read_text().endswith("\n"):
+            await asyncio.sleep(0.02)
+        assert runs(int(log_file.read_text()))
+        os.kill(kept._process.pid, signal.SIGSTOP)
+        await kept.stop()
+        return kept.exit_status
+
+    assert asyncio.run(stopped()) == -signal.SIGKILL
+    until(lambda: not runs(int(log_file.read_text())))
