@@ -40,7 +40,7 @@ def test_it_lists_and_deletes_only_when_told_to(left):
     assert len(vertex.leftovers(PLACE)) == 2
 
     another = cleanup("lost-runs", "--yes").stdout
-    assert "nothing is left" in another
+    assert f"nothing of lost-runs is left in {PLACE}" in another
     assert "Did you mean `lost-run`?" in another
     assert "nothing is left" in cleanup("--older-than", "6h", "--yes").stdout
     assert len(vertex.leftovers(PLACE)) == 2
@@ -52,7 +52,7 @@ def test_it_lists_and_deletes_only_when_told_to(left):
     assert said["deleted"] == [left.endpoint, left.model]
     assert {one["run"] for one in said["found"]} == {"lost-run"}
     assert vertex.leftovers(PLACE) == ()
-    assert "nothing is left" in cleanup("lost-run", "--yes").stdout
+    assert "nothing of lost-run is left" in cleanup("lost-run", "--yes").stdout
 
 
 def test_what_can_not_be_deleted_is_named_with_the_command(left, order):
@@ -141,3 +141,15 @@ def test_nothing_is_deleted_as_long_as_nobody_knows_whether_the_job_runs(left, o
 def test_wrong_usage(arguments):
     done = cleanup(*arguments)
     assert done.returncode == 2
+
+
+def test_a_cancelled_run_is_not_taken_for_a_slip_of_the_pen(left, monkeypatch, capsys):
+    from eagle_bench.adapters import running_jobs
+    from eagle_bench.commands.cleanup import command
+
+    ended = running_jobs.JobState("lost-runs", "CANCELLED", None, ())
+    monkeypatch.setattr(running_jobs, "cancel_and_give_back", lambda name, say: ended)
+    command.main(["lost-runs", "--project", PLACE.project, "--cancel", "--yes"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "nothing of lost-runs is left" in shown
+    assert "Did you mean" not in shown

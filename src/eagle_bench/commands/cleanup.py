@@ -67,8 +67,10 @@ def command(
             job = f", its job is {in_use[made.resource]}" if made.resource in in_use else ""
             click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC{job}")
         if not found:
-            known = [made.run for made in vertex.leftovers(place) if made.run] if run_id else []
-            click.echo(f"nothing is left in {place}{did_you_mean(run_id or '', known).replace(' Did', '. Did')}")
+            known = run_id is None or (cancel and yes) or run_id in jobs
+            others = () if known else [made.run for made in vertex.leftovers(place) if made.run]
+            near = did_you_mean(run_id or "", others).replace(" Did", ". Did")
+            click.echo(f"nothing{f' of {run_id}' if run_id else ''} is left in {place}{near}")
         elif not yes:
             click.echo(f"{len(found)} found, nothing deleted{f': --yes deletes {_them(free, found)}' if free else ''}")
         if in_use:
