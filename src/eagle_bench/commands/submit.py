@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +15,12 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
+from eagle_bench.commands.interrupts import obey_signals
 from eagle_bench.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
     from eagle_bench.adapters.pipeline_jobs import FailurePolicy
+    from eagle_bench.adapters.vertex_address import Place
     from eagle_bench.config import Config
     from eagle_bench.outcomes import SubmitOutcome
     from eagle_bench.resuming import EarlierRun
@@ -108,17 +111,21 @@ def command(
         if checked:
             _check_images(job)
         if cron is not None:
-            name = submissions.schedule(job, cron, f"eagle-bench {config.stem}", service_account=given.service_account)
+            title = f"eagle-bench {config.stem}"
+            with _told_if_interrupted(_schedule_may_be(title, place)):
+                name = submissions.schedule(job, cron, title, service_account=given.service_account)
             click.echo("\n".join(filter(None, (f"scheduled {name}: {cron}", schedules_link(place)))))
             return 0
-        name = submissions.submit(
-            job,
-            service_account=given.service_account,
-            experiment=experiment,
-            on_trouble=lambda text: click.echo(text, err=True),
-        )
+        with _told_if_interrupted(_job_may_be(f"{place}/pipelineJobs/{job.job_id}")):
+            name = submissions.submit(
+                job,
+                service_account=given.service_account,
+                experiment=experiment,
+                on_trouble=lambda text: click.echo(text, err=True),
+            )
+            where = _where(name)
     with json_output.json_only(as_json) as tell:
-        click.echo("\n".join(filter(None, (f"submitted {name}", _where(name)))))
+        click.echo("\n".join(filter(None, (f"submitted {name}", where))))
         try:
             if not wait:
                 click.echo(_next_steps(name))
@@ -157,6 +164,35 @@ def _preflight(given: Config) -> None:
         raise
 
 
+@contextmanager
+def _told_if_interrupted(what_may_be: str) -> Iterator[None]:
+    """Say what may have been made by a request that Ctrl-C or a signal cut short, and exit as a shell would say it.
+
+    Raises:
+        SystemExit: 130 after Ctrl-C, 143 after TERM.
+    """
+    obey_signals()
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        click.echo(f"interrupted. {what_may_be}", err=True)
+        raise SystemExit(128 + signal.Signals[str(interrupt) or "SIGINT"]) from None
+
+
+def _job_may_be(name: str) -> str:
+    return f"The job {name} may have been made, and runs on then;\n{_how_to_end(name)}"
+
+
+def _schedule_may_be(title: str, place: Place) -> str:
+    from eagle_bench.adapters.running_jobs import schedules_link
+
+    link = schedules_link(place)
+    return (
+        f"The schedule {title!r} in {place} may have been made, and starts jobs then. "
+        f"Look for it, and delete it where it isn't wanted{f': {link}' if link else '.'}"
+    )
+
+
 def _where(name: str) -> str | None:
     """Where a person finds the job: its page, or its folder where it runs on this machine."""
     from eagle_bench.adapters.running_jobs import artifacts_folder, console_link
@@ -166,16 +202,18 @@ def _where(name: str) -> str | None:
 
 
 def _next_steps(name: str) -> str:
+    return (
+        "to see how it stands, and for report and results, also before its end:\n"
+        f"  eagle-bench fetch {name}\n{_how_to_end(name)}"
+    )
+
+
+def _how_to_end(name: str) -> str:
     from eagle_bench.adapters.vertex_address import Place
 
     place, run_id = Place.of(name), name.rsplit("/", 1)[-1]
     where = f"--project {place.project} --location {place.location}"
-    return (
-        "to see how it stands, and for report and results, also before its end:\n"
-        f"  eagle-bench fetch {name}\n"
-        "to cancel it and give everything back:\n"
-        f"  eagle-bench cleanup {run_id} {where} --cancel --yes"
-    )
+    return f"to cancel it and give everything back:\n  eagle-bench cleanup {run_id} {where} --cancel --yes"
 
 
 def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
