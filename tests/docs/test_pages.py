@@ -16,6 +16,7 @@ import yaml
 
 import eagle_bench
 from eagle_bench import cli, config_file
+from eagle_bench.local_vertex.settings import Settings
 from simulated_cells import BASELINE, EAGLE, cell
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +95,17 @@ def test_configs_are_taken(page):
         data = yaml.safe_load(text)
         if "variants" in data:
             config_file.validate(data, source=page)
+
+
+def test_files_of_engines_are_taken(tmp_path):
+    found = [yaml.safe_load(text) for page in PAGES.values() for text in blocks(page, "yaml")]
+    files = [data for data in found if "engines" in data]
+    assert files
+    for data in files:
+        settings = Settings.model_validate({"state_dir": tmp_path, **data})
+        argv = settings.engine_for("vllm-cpu").argv(model="/m", served_model="s", host="h", port=1, args=("--x",))
+        assert argv[-2:] == ("1", "--x")
+        assert settings.model_folder(next(iter(data["models"])))
 
 
 def strings() -> str:
