@@ -23,11 +23,14 @@ ROOM = 4096  # bytes of a file that fit
 
 @contextmanager
 def full_disk():
+    # Byte code of what is imported meanwhile would be cut, too, and stay so.
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
     try:
         yield
     finally:
+        sys.dont_write_bytecode = writes
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
@@ -37,7 +40,7 @@ def standing(folder: Path) -> dict[str, str]:
 
 def eagle_bench(*arguments, full=False):
     limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))) if full else None
-    command = [sys.executable, "-m", "eagle_bench", *map(str, arguments)]
+    command = [sys.executable, "-B", "-m", "eagle_bench", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
 
 
