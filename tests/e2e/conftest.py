@@ -99,6 +99,8 @@ def engines(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def start() -> Callable[..., Started]:
     """Start the command; what it says on both streams comes line by line."""
+    # Whoever runs the tests may ignore HUP, which a command would go on with; a handler it does not inherit.
+    before = signal.signal(signal.SIGHUP, lambda *_: None)
     running: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object, **environment: str) -> Started:
@@ -114,6 +116,7 @@ def start() -> Callable[..., Started]:
         return Started(process)
 
     yield start
+    signal.signal(signal.SIGHUP, before)
     for process in running:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -25,6 +25,13 @@ def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "file/out"])
+def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="can't be made"), alone_in(tmp_path / name):
+        raise AssertionError("it was made")
+
+
 def test_what_stood_there_stays(tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("an answer")
     with pytest.raises(InputError), alone_in(tmp_path):

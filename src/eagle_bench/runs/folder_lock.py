@@ -17,9 +17,9 @@ def alone_in(folder: Path) -> Iterator[None]:
     Raises:
         InputError: it can't be made, or another run uses it.
     """
-    made = not folder.exists()
     state = folder / "local-vertex"
     try:
+        made = not folder.exists()
         state.mkdir(parents=True, exist_ok=True)
         lock = (state / "lock").open("a")
     except OSError as error:
