@@ -122,8 +122,8 @@ def cell_metrics(
         tpot_ms=summary([value for value in map(tpot_ms, done) if value is not None]),
         ttft_ms=ttft,
         e2e_ms=e2e,
-        output_tokens_per_s=_mean_rate((w.output_tokens_per_s, w) for w in windows),
-        requests_per_s=_mean_rate((w.requests_per_s, w) for w in windows),
+        output_tokens_per_s=mean_rate((w.output_tokens_per_s, w) for w in windows),
+        requests_per_s=mean_rate((w.requests_per_s, w) for w in windows),
         goodput=_goodput(done, windows, slo_ttft_ms, slo_tpot_ms),
         cached_prompt_share=cached_prompt_share(done),
         mean_output_tokens=float(np.mean(tokens)) if tokens else None,
@@ -161,10 +161,11 @@ def _goodput(
         good = [r for r in done if r.round == window.round and meets(r, ttft, tpot)]
         shares = sum(_share_until(r, window.window_end_s) for r in good)
         rates.append((shares / (window.window_end_s - window.window_start_s), window))
-    return _mean_rate(rates)
+    return mean_rate(rates)
 
 
-def _mean_rate(rates: Iterable[tuple[float | None, RoundWindow]]) -> float | None:
+def mean_rate(rates: Iterable[tuple[float | None, RoundWindow]]) -> float | None:
+    """Σ (rate × window) ÷ Σ window over the rounds whose rate is known; None without one."""
     known = [(rate, w.window_end_s - w.window_start_s) for rate, w in rates if rate is not None]
     whole = sum(length for _, length in known)
     return sum(rate * length for rate, length in known) / whole if whole > 0 else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eagle_bench.intervals import Floats
+from eagle_bench.metrics import mean_rate
 from eagle_bench.results import CellResult, RoundWindow
 
 
@@ -38,20 +39,14 @@ def rates(one: CellResult, other: CellResult) -> Rates | None:
     logs = np.array([_log(windows[0][r]) - _log(windows[1][r]) for r in both])
     if windows[0].keys() == windows[1].keys() or not both:
         means = [cell.metrics.output_tokens_per_s if cell.metrics else None for cell in (one, other)]
-        return Rates(means[0], means[1], logs) if means[0] and means[1] else None
-    return Rates(_mean([windows[0][r] for r in both]), _mean([windows[1][r] for r in both]), logs)
+    else:
+        means = [mean_rate((side[r].output_tokens_per_s, side[r]) for r in both) for side in windows]
+    return Rates(means[0], means[1], logs) if means[0] and means[1] else None
 
 
 def never_held(cell: CellResult) -> bool:
     """Whether the requests' own times show that fewer of them ran at once than the concurrency says, in all rounds."""
     return bool(cell.rounds) and all(window.requests_per_s is None for window in cell.rounds)
-
-
-def _mean(windows: list[RoundWindow]) -> float:
-    """Σ (rate × window) ÷ Σ window."""
-    lengths = [window.window_end_s - window.window_start_s for window in windows]
-    tokens = sum((w.output_tokens_per_s or 0.0) * length for w, length in zip(windows, lengths, strict=True))
-    return tokens / sum(lengths)
 
 
 def _log(window: RoundWindow) -> float:

@@ -8,8 +8,6 @@ import signal
 import sys
 from pathlib import Path
 
-import pytest
-
 from eagle_bench.local_vertex import processes
 
 SLEEPER = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
@@ -22,7 +20,6 @@ def runs(pid: int) -> bool:
         return False
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the command dies with its keeper on Linux alone")
 def test_a_keeper_that_is_stopped_is_killed_and_its_command_with_it(tmp_path, monkeypatch, until):
     monkeypatch.setattr(processes, "KEEPER_S", 0.1)
     log_file = tmp_path / "log"
