@@ -173,7 +173,8 @@ def _run(command: list[str], *, offline: bool = True) -> None:
     environment = os.environ | ({"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} if offline else {})
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
-        raise RuntimeError(f"{command[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-600:]}")
+        told = "".join(sign for sign in done.stderr or done.stdout if sign.isascii())  # without frames
+        raise RuntimeError(f"ended with {done.returncode}: … {' '.join(told.split())[-300:]}")
 
 
 def row(name: str, streams: int, k: int, folder: Path, peers: Path) -> dict[str, Any]:
