@@ -25,6 +25,8 @@ from eagle_bench.tasks.deploy import deploy
 from eagle_bench.tasks.smoke import first_answer, smoke
 from eagle_bench.tasks.teardown import teardown, teardown_all
 from eagle_bench.variants import NO_LEVEL, VariantSpec
+from eagle_bench.workload.prompts import TOKENIZER
+from truth_server.process import TruthServer
 
 PLACE = vertex.Place("p", "us-central1")
 SPEC = VariantSpec(id="base", model="some/model", serving=Serving(image="tiny"))
@@ -77,6 +79,23 @@ def test_an_address_where_nobody_listens_is_said():
     with pytest.raises(ServiceError, match="can't be reached") as refused:
         first_answer(Target("http://127.0.0.1:9/v1", ""), 0.0)
     assert refused.value.kind == "unavailable"
+
+
+def test_a_server_whose_tokens_nobody_counts_is_refused_before_any_level(tmp_path):
+    with TruthServer("usage-never", tokens=8) as there:
+        tasks = Tasks(tmp_path, VariantSpec(id="base", url=there.url))
+        tasks.deploy()
+        assert tasks.smoke() == [NO_LEVEL]
+        (asked,) = there.journal()
+        assert asked["body"]["stream"] is True
+        (tmp_path / "prompts" / TOKENIZER).mkdir(parents=True)
+        counted = Tasks(tmp_path, VariantSpec(id="counted", url=there.url))
+        counted.deploy()
+        assert counted.smoke() == [1, 2]
+    for cell in tasks.collect([]):
+        assert (cell.failure.stage, cell.failure.kind) == ("smoke_test", "input")
+        assert f"{there.url} sends no usage with its streams" in cell.failure.message
+        assert "set `tokenizer:` in the config" in cell.failure.message
 
 
 def test_a_failed_deploy_is_the_failure_of_every_level(server, order, tmp_path):

@@ -76,7 +76,7 @@ TRIALS = (
                 "the engine crashes",
                 "warm-up",
                 "None of 50 requests succeeded; 50 × overload, HTTP 503",
-                args=("--dies-at=2",),
+                args=("--dies-at=3",),
             ),
             Row(
                 "dies-in-level",
@@ -84,7 +84,7 @@ TRIALS = (
                 "in the middle of a level",
                 "dies-in-level: (overload 503) .*(The model server can't be reached)",
                 "in part",
-                ("--dies-at=20",),
+                ("--dies-at=21",),
             ),
             storm(503, "The model is overloaded"),
             storm(429, "Quota exceeded for online prediction requests"),

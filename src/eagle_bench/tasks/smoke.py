@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from http.client import OK
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from eagle_bench.adapters import vertex
+from eagle_bench.adapters.vllm_client.probe import PROBE_TIMEOUT_S, QUESTION, TOKENS, Probed, probe
 from eagle_bench.adapters.vllm_client.target import Target
+from eagle_bench.adapters.vllm_client.tokens import TokenKeeper
 from eagle_bench.errors import ServiceError, because
 from eagle_bench.progress import say
-from eagle_bench.results import CellFailure
+from eagle_bench.results import CellFailure, CellSettings, RequestError
 from eagle_bench.tasks.budget import budget_of
 from eagle_bench.tasks.failures import failure_of, not_measured, read_failure, write_failure
 from eagle_bench.tasks.targets import target_of
 from eagle_bench.tasks.teardown import give_back
 from eagle_bench.variants import NO_LEVEL, VariantSpec
+from eagle_bench.workload.prompts import TOKENIZER
 
-QUESTION = "Name three rivers, each in one word."
-TIMEOUT_S = 120.0
 PATIENCE_S = 300.0  # a new endpoint may refuse its first requests
 URL_PATIENCE_S = 20.0  # what runs already should answer
 PAUSE_S = 5.0
+BUSY = frozenset({429, 502, 503})
+UNREACHED = frozenset({"connection", "dropped-stream"})
+KEPT = 500  # characters of what a server says
 
 
 def smoke(
     run_id: str, variant: dict[str, Any], concurrency: Sequence[int], endpoint: Any, prompts: Any, checked: Any
 ) -> list[int]:
-    """Ask once, and give the levels to measure: `[NO_LEVEL]` where there is nothing to measure, or no answer came.
+    """Ask as a cell will, and give the levels to measure: `[NO_LEVEL]` where there is nothing to measure, or no answer came.
 
     `checked` holds the answer; or the failure, also as the result of each cell that is not measured for it. The
     machines of a variant that does not answer go back at once.
@@ -62,58 +66,50 @@ def _asked(spec: VariantSpec, endpoint: Any, prompts: Any, checked: Any) -> Cell
             return failure
         patience_s = min(patience_s, budget.left_s)
     try:
-        answer = first_answer(target_of(spec, endpoint), patience_s)
+        found = first_answer(target_of(spec, endpoint), patience_s, lambda text: say(spec.id, text))
+        found.require_counting(tokenizer=(Path(prompts.path) / TOKENIZER).is_dir())
     except Exception as error:  # the other variants are still to be measured
         failure = failure_of("smoke_test", error)
         say(spec.id, f"smoke test failed: {failure.message}")
         return failure
     checked.metadata["question"] = QUESTION
-    checked.metadata["answer"] = answer[:500]
+    checked.metadata["answer"] = found.text[:KEPT]
     say(spec.id, "answers")
     return None
 
 
-def first_answer(target: Target, patience_s: float) -> str:
-    """The answer's text; busy or starting servers (429, 502, 503, no connection) are asked again for a while.
+def first_answer(target: Target, patience_s: float, note: Callable[[str], None] = lambda _: None) -> Probed:
+    """What the client finds as a cell begins: the endpoint is asked in the same way, for a stream.
+
+    Busy or starting servers (429, 502, 503, no connection) are asked again for a while.
+
+    Args:
+        note: gets what a person should know of how the endpoint wants to be asked.
 
     Raises:
         ServiceError: no answer, an empty one, or a refusal; with the server's words.
     """
+    settings = CellSettings(
+        max_output_tokens=TOKENS, requests=1, rounds=1, warmup_requests=0, request_timeout_s=PROBE_TIMEOUT_S
+    )
     deadline = time.monotonic() + patience_s
     while True:
-        try:
-            return _ask(target)
-        except ServiceError as error:
-            if error.kind != "unavailable" or time.monotonic() > deadline:
-                raise
+        found = asyncio.run(probe(target, settings, TokenKeeper(target.token), note))
+        if found.error is None:
+            return found
+        refused = _refusal(target, found.error)
+        if refused.kind != "unavailable" or time.monotonic() > deadline:
+            raise refused
         time.sleep(PAUSE_S)
 
 
-def _ask(target: Target) -> str:
-    headers = {"Authorization": f"Bearer {target.token()}"} if target.token else {}
-    body = {
-        "model": target.model,
-        "messages": [{"role": "user", "content": QUESTION}],
-        "max_tokens": 32,
-        "temperature": 0,
-    }
-    try:
-        response = httpx.post(target.chat_url, json=body, headers=headers, timeout=TIMEOUT_S)
-    except httpx.TimeoutException:
-        raise ServiceError(f"{target.base_url}: no answer within {TIMEOUT_S:.0f} s.", kind="timeout") from None
-    except httpx.HTTPError as error:
-        raise ServiceError(because(f"{target.base_url}: can't be reached", error), kind="unavailable") from None
-    if response.status_code != httpx.codes.OK:
-        busy = response.status_code in {429, 502, 503}
-        raise ServiceError(
-            f"{target.base_url}: answered {response.status_code}: {response.text[:500]}",
-            kind="unavailable" if busy else "other",
-        )
-    try:
-        text = response.json()["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError):
-        found = " ".join(response.text[:200].split())
-        raise ServiceError(f"{target.base_url}: was asked for a plain chat answer and sent: {found}") from None
-    if not isinstance(text, str) or not text.strip():
-        raise ServiceError(f"{target.base_url}: answered without a word.")
-    return text
+def _refusal(target: Target, error: RequestError) -> ServiceError:
+    """Why there is no answer; its kind is "unavailable" where there may be one later."""
+    said = error.body[:KEPT]
+    if error.status is None and error.kind in UNREACHED:
+        return ServiceError(because(f"{target.base_url}: can't be reached", said), kind="unavailable")
+    if error.status in BUSY:
+        return ServiceError(because(f"{target.base_url}: answered {error.status}", said), kind="unavailable")
+    kind = "timeout" if error.kind == "timeout" else "other"
+    answered = f" answered {error.status}:" if error.status not in {None, OK} else ""
+    return ServiceError(f"{target.base_url}:{answered} {said}", kind=kind)

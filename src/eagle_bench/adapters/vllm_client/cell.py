@@ -28,7 +28,6 @@ from eagle_bench.adapters.vllm_client.sender import WARM_UP, Part, Sender, Terms
 from eagle_bench.adapters.vllm_client.target import Progress, Target
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
 from eagle_bench.codes import CellWarningCode
-from eagle_bench.errors import InputError
 from eagle_bench.metrics import cell_metrics, counts, round_window
 from eagle_bench.precision import enough
 from eagle_bench.results import (
@@ -87,7 +86,8 @@ class Cell:
                 otherwise=Probed(self.target, Capabilities(usage_in_stream=False)),
             )
             self.target = probed.target
-            self._check_counting(probed)
+            if not self._stopped:
+                probed.require_counting(tokenizer=self.tokenizer is not None)
             if probed.silent:
                 self._warn("stopped_early", "no connection could be made; the others would have waited as long")
             settings = self.settings.model_copy(update={"payload_sha256": payload_sha256(self.settings)})
@@ -148,19 +148,6 @@ class Cell:
 
     def _warn(self, code: CellWarningCode, text: str) -> None:
         self._warnings.setdefault(code, text)
-
-    def _check_counting(self, probed: Probed) -> None:
-        if (
-            not self._stopped
-            and probed.error is None
-            and not probed.capabilities.usage_in_stream
-            and self.tokenizer is None
-        ):
-            raise InputError(
-                f"{self.target.base_url} sends no usage with its streams, and no tokenizer was given: "
-                "nobody would count the tokens.",
-                hint="Give the tokenizer of the model that is served.",
-            )
 
     async def _warm_up(self, prompts: Sequence[Prompt], sender: Sender) -> None:
         if not prompts or self._stopped:

@@ -14,13 +14,15 @@ from eagle_bench.adapters.vllm_client.payload import encode, fields, request_byt
 from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
+from eagle_bench.errors import InputError
 from eagle_bench.results import Capabilities, CellSettings, RequestError
 from eagle_bench.workload.prompts import Message
 
-_QUESTION = (Message(role="user", content="Name three colours of the rainbow."),)
-_TOKENS, _TRIES, _PAUSE_S = 16, 3, 0.5
+QUESTION = "Name three colours of the rainbow."
+TOKENS = 32
+PROBE_TIMEOUT_S = 120.0
+_TRIES, _PAUSE_S = 3, 0.5
 _WORTH_ANOTHER_TRY = {"connection", "overload", "server-error", "quota", "dropped-stream", "empty"}
-_PROBE_TIMEOUT_S = 120.0
 _CONNECT_S = 15.0  # for one connection with its handshake; who is silent for so long is not asked again
 
 
@@ -28,13 +30,27 @@ _CONNECT_S = 15.0  # for one connection with its handshake; who is silent for so
 class Probed:
     """What was found; `error` where the endpoint never answered as it should, and the rest is a guess.
 
-    `silent`: not even a connection was made, and that took its time: each further one would take it again.
+    `text` is the answer's. `silent`: not even a connection was made, and that took its time: each further one would
+    take it again.
     """
 
     target: Target
     capabilities: Capabilities
+    text: str = ""
     error: RequestError | None = None
     silent: bool = False
+
+    def require_counting(self, *, tokenizer: bool) -> None:
+        """Make sure that the tokens of answers can be counted, by the server or else by us.
+
+        Raises:
+            InputError: the server sends no usage, and there is no tokenizer.
+        """
+        if self.error is None and not self.capabilities.usage_in_stream and not tokenizer:
+            raise InputError(
+                f"{self.target.base_url} sends no usage with its streams: without a tokenizer nobody counts the tokens.",
+                hint="Name that of the model: set `tokenizer:` in the config, or give `bench` its `--tokenizer`.",
+            )
 
 
 async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, note: Callable[[str], None]) -> Probed:
@@ -63,7 +79,7 @@ async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, not
             found = found.model_copy(
                 update={"usage_in_stream": answer.output_tokens is not None, "server_model": answer.model}
             )
-            return Probed(target, found)
+            return Probed(target, found, text=answer.text)
         first = first or answer.error
         if answer.error.kind != "refused":
             break
@@ -72,7 +88,7 @@ async def probe(target: Target, settings: CellSettings, tokens: TokenKeeper, not
     silent = first is not None and first.kind == "connection" and time.perf_counter() - began_s >= _CONNECT_S
     if silent:
         target = replace(target, metrics_url=None)  # nothing will be sent that its counters could tell of
-    return Probed(target, Capabilities(usage_in_stream=False), first, silent)
+    return Probed(target, Capabilities(usage_in_stream=False), error=first, silent=silent)
 
 
 def _hint(target: Target, error: RequestError, note: Callable[[str], None]) -> None:
@@ -95,12 +111,12 @@ async def _patiently(target: Target, settings: CellSettings, found: Capabilities
 
 
 async def _ask(target: Target, settings: CellSettings, found: Capabilities, tokens: TokenKeeper) -> Answer:
-    place = address(target.chat_url)
+    place, messages = address(target.chat_url), (Message(role="user", content=QUESTION),)
     pool = Pool(place, connect_timeout_s=_CONNECT_S)
     try:
         token = await tokens.current()
-        body = encode(target.model, _QUESTION, fields(settings, found, _TOKENS))
-        exchange = await pool.send(request_bytes(place, body, token), min(settings.request_timeout_s, _PROBE_TIMEOUT_S))
+        body = encode(target.model, messages, fields(settings, found, TOKENS))
+        exchange = await pool.send(request_bytes(place, body, token), min(settings.request_timeout_s, PROBE_TIMEOUT_S))
     except TokenUnavailable as error:
         return Answer(error=RequestError(kind="authentication", body=str(error)))
     finally:
