@@ -14,6 +14,12 @@ from eagle_bench.serving import Serving
 
 NO_LEVEL = 0
 """Stands alone in a list of levels where none is to be measured: not every runner takes loops over nothing."""
+MACHINES = {
+    "own": "each variant has machines of its own",
+    "one-at-a-time": "one machine: the variants are deployed and measured one after another",
+    "turns": "one machine: the variants are deployed together and take turns",
+}
+"""How variants share machines, as cells tell it (`environment.machines`)."""
 
 
 class VariantSpec(Section):

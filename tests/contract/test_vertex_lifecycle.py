@@ -6,13 +6,15 @@ import subprocess
 import sys
 import textwrap
 from datetime import UTC
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
-from eagle_bench.adapters import vertex
+from eagle_bench.adapters import vertex, vertex_deploy
 from eagle_bench.errors import ServiceError
 from eagle_bench.serving import Serving
+from eagle_bench.tasks import deploy as task
 from eagle_bench.variants import VariantSpec
 
 PLACE = vertex.Place("p", "us-central1")
@@ -65,6 +67,35 @@ def test_who_waits_for_the_machine_of_another_is_told_of_whose(server, run, vari
     lines.clear()
     assert vertex.deploy(PLACE, other, spec(variant="other"), on_progress=lines.append).endpoint
     assert not any("waits for the machine" in line for line in lines)
+
+
+def test_the_wait_for_a_machine_is_no_part_of_the_deployment(server, monkeypatch, tmp_path, capfd):
+    """The operation is looked at after 5, 61 and 70 seconds; the machine is another's until the second look."""
+    really_wait, ahead = vertex_deploy.wait, iter([("baseline",), ("baseline",)])
+    monkeypatch.setattr(vertex_deploy.Ahead, "of", lambda self, operation: next(ahead, ()))
+
+    def wait(*arguments, on_poll, **options):
+        for elapsed_s in (5.0, 61.0, 70.0):
+            on_poll(elapsed_s, None)
+        return really_wait(*arguments, on_poll=lambda *_: None, **options)
+
+    monkeypatch.setattr(vertex_deploy, "wait", wait)
+    lines = []
+    assert vertex.deploy(PLACE, "run", spec(), on_progress=lines.append).waited_s == 61
+    assert lines == [
+        "base: waits for the machine that baseline uses, 5 s so far",
+        "base: waits for the machine that baseline uses, 61 s so far",
+        "base: waiting for the endpoint to serve, 9 s so far",
+    ]
+
+    made = vertex.Deployed("projects/p/locations/l/endpoints/e", "projects/p/locations/l/models/e", waited_s=1e6)
+    monkeypatch.setattr(vertex, "deploy", lambda *_, **__: made)
+    monkeypatch.setattr(vertex, "machine_sharing", lambda name: "one-at-a-time")
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=iter([0.0, 1e6 + 26]).__next__))
+    endpoint, nothing = SimpleNamespace(metadata={}), SimpleNamespace(metadata={})
+    task.deploy("p", "l", "run", spec().as_parameter(), nothing, endpoint, str(tmp_path / "resources"))
+    assert "base: deployed after 26 s, and 1000000 s of waiting for the machine\n" in capfd.readouterr().out
+    assert endpoint.metadata["deploySeconds"] == 26
 
 
 @pytest.mark.parametrize(

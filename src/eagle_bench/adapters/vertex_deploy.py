@@ -26,10 +26,11 @@ WAITS_FOR_MACHINE = "waits for the machine"
 
 @dataclass(frozen=True)
 class Deployed:
-    """Resource names of what a deploy made."""
+    """Resource names of what a deploy made, and for how long it waited for a machine that others used."""
 
     endpoint: str
     model: str
+    waited_s: float = 0.0
 
 
 @advised
@@ -78,18 +79,19 @@ def deploy(
     else:
         on_progress(f"{spec.id}: going on with the deploy that is under way")
 
-    ahead = Ahead(run_id)
+    ahead, waited_s = Ahead(run_id), 0.0
 
     def on_poll(elapsed_s: float, now: Any) -> None:
+        nonlocal waited_s
         labelled.put()
-        others = ahead.of(now)
-        use = "uses" if len(others) == 1 else "use"
-        doing = (
-            f"{WAITS_FOR_MACHINE} that {conjunction(list(others))} {use}"
-            if others
-            else "waiting for the endpoint to serve"
-        )
-        on_progress(f"{spec.id}: {doing}, {elapsed_s:.0f} s so far")
+        if others := ahead.of(now):
+            waited_s = elapsed_s
+            use = "uses" if len(others) == 1 else "use"
+            on_progress(
+                f"{spec.id}: {WAITS_FOR_MACHINE} that {conjunction(list(others))} {use}, {elapsed_s:.0f} s so far"
+            )
+        else:
+            on_progress(f"{spec.id}: waiting for the endpoint to serve, {elapsed_s - waited_s:.0f} s so far")
 
     own_timeout_s = (spec.serving.deploy_timeout_s if spec.serving else 7200) + WAITING_MARGIN_S
     with cancelled_unless_done(client, operation):
@@ -111,7 +113,7 @@ def deploy(
     if not labelled.put():
         on_progress(f"{spec.id}: the endpoint could not be labelled; cleanup finds it by its id")
     _set_inference_timeout(there, response.endpoint, spec, on_progress)
-    return Deployed(endpoint=response.endpoint, model=response.model)
+    return Deployed(endpoint=response.endpoint, model=response.model, waited_s=waited_s)
 
 
 def _begin(client: Any, place: Place, name: str, request: Any, doing: str) -> str:

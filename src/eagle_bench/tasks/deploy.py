@@ -14,14 +14,9 @@ from eagle_bench.results import CellFailure
 from eagle_bench.tasks.budget import Budget, budget_of
 from eagle_bench.tasks.failures import failure_of, write_failure
 from eagle_bench.tasks.teardown import give_back
-from eagle_bench.variants import VariantSpec
+from eagle_bench.variants import MACHINES, VariantSpec
 
 PROGRESS_EVERY_S = 15.0
-MACHINES = {
-    "own": "each variant has machines of its own",
-    "one-at-a-time": "one machine: the variants are deployed and measured one after another",
-    "turns": "one machine: the variants are deployed together and take turns",
-}
 
 
 def deploy(
@@ -77,9 +72,10 @@ def _deploy(
         return failure_of("deploy", error)
     _fill(endpoint, deployed.endpoint)
     endpoint.metadata["model"] = deployed.model
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - started - deployed.waited_s
     endpoint.metadata["deploySeconds"] = round(seconds, 1)
-    say(spec.id, f"deployed after {seconds:.0f} s")
+    waited = f", and {deployed.waited_s:.0f} s of waiting for the machine" if deployed.waited_s else ""
+    say(spec.id, f"deployed after {seconds:.0f} s{waited}")
     return None
 
 
