@@ -7,6 +7,7 @@ from typing import Any
 
 from eagle_bench import metrics
 from eagle_bench.results import CellResult
+from eagle_bench.workload.conversations import is_text
 
 MOST_CONCURRENCY = 999_999
 LEAST, MOST = 1e-12, 1e12  # beside 0: no clock and no engine gives less or more, in whatever unit
@@ -28,7 +29,7 @@ def damage(cell: CellResult) -> str | None:
 
 def is_name(text: str) -> bool:
     """Whether a text can name a variant: something to see, and whole characters only."""
-    return bool(text.strip()) and not any("\ud800" <= letter <= "\udfff" for letter in text)
+    return bool(text.strip()) and is_text(text)
 
 
 def _in_counts(cell: CellResult) -> Iterator[str]:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -140,17 +141,54 @@ def test_no_success_is_status_4_with_the_servers_words_and_a_file(
     assert (result.counts.requested, result.counts.failed) == (20, 20)
 
 
-def test_a_server_that_is_not_there_is_status_4_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("base_url", "said"),
+    [
+        ("http://127.0.0.1:{port}/v1", "127.0.0.1 port {port}: Connection refused. "),
+        ("http://localhost:{port}/v1", "localhost port {port}: Connection refused. "),
+        ("http://no-such-host.invalid/v1", "no-such-host.invalid port 80: "),
+        ("https://127.0.0.1:{plain}/v1", "If it does not, http:// is meant. "),
+    ],
+)
+def test_a_server_that_can_not_be_reached_is_said_before_anything_is_loaded(
+    base_url: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "cell.json"
     with TruthServer(**QUICK) as server:
-        url = server.url
-    assert bench("--base-url", url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 4
-    assert url in capsys.readouterr().err
-    result = read(out)
-    assert result.metrics is None
-    assert result.failure is not None
-    assert result.failure.kind == "connection"
-    assert not any(warning.startswith("client_saturated") for warning in result.warnings)
+        ports = {"port": free_port(), "plain": server.root.rpartition(":")[2]}
+        url = base_url.format(**ports)
+        assert bench("--base-url", url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 2
+        assert server.journal() == []
+    error = capsys.readouterr().err
+    assert f"--base-url {url}: can't be reached: " in error
+    assert said.format(**ports) in error
+    assert "Start the server, or mend the URL." in error
+    assert "vLLM" not in error and "Traceback" not in error
+    assert not out.exists()
+
+
+def test_a_url_is_refused_before_anything_is_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ("--concurrency", 2, "--prompts", prompts(tmp_path), "--out", tmp_path / "cell.json")
+    assert bench("--base-url", "ftp://x/v1", *given) == 2
+    assert capsys.readouterr().err.startswith("eagle-bench: --base-url ftp://x/v1: not a URL that can be measured")
+
+
+def test_a_server_whose_tokens_nobody_counts_is_refused_before_the_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer("usage-never", **QUICK) as server:
+        assert bench("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out) == 2
+        assert server.journal("reasons why") == []
+    error = capsys.readouterr().err
+    assert "sends no usage with its streams" in error and "give `bench` its `--tokenizer`" in error
+    assert not out.exists()
 
 
 @pytest.mark.parametrize(

@@ -6,22 +6,22 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 
 from eagle_bench.commands import cell_file
 from eagle_bench.config import least_requests
 from eagle_bench.errors import InputError, NoUsableResult
-from eagle_bench.results import CellResult, CellSettings, Summary
-from eagle_bench.units import NOTHING, milliseconds, rate, significant
+from eagle_bench.report.cell import shown
+from eagle_bench.results import CellSettings
+from eagle_bench.workload.conversations import is_text
 
 if TYPE_CHECKING:
-    from eagle_bench.adapters.vllm_client import Progress, Target
+    from eagle_bench.adapters.vllm_client import Progress
     from eagle_bench.workload.prompts import StagedPrompt
 
 _POSITIVE = click.IntRange(min=1)
@@ -36,7 +36,7 @@ def _finite(_: click.Context, __: click.Parameter, value: float | None) -> float
 
 def _text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     """What the system could not decode arrives with halves of surrogate pairs, which can't be sent or stored."""
-    if value is not None and any("\ud800" <= sign <= "\udfff" for sign in value):
+    if value is not None and not is_text(value):
         raise click.BadParameter(f"{value!r} is not text in UTF-8.")
     return value
 
@@ -133,9 +133,11 @@ def command(
     with _ended_before(started):
         from eagle_bench.adapters import sources
         from eagle_bench.adapters.vllm_client import measure
+        from eagle_bench.commands import bench_server
         from eagle_bench.workload import cell_prompts
 
         out = cell_file.place(out, prompts_file)
+        server = bench_server.named(base_url, api_key_env)
         folder = sources.fetch_tokenizer(tokenizer, None) if tokenizer else None
         warmup, measured = cell_prompts(
             prompts_file,
@@ -153,6 +155,7 @@ def command(
                 f"{len(measured)} prompts are measured, but no verdict: concurrency {concurrency} needs {least}",
                 err=True,
             )
+        server = bench_server.reached(server, model)
         click.echo("starting vLLM's client; it takes some seconds to load", err=True)
 
         def tell(progress: Progress) -> None:
@@ -160,7 +163,7 @@ def command(
             click.echo(str(progress), err=True)
 
         result = measure(
-            _target(base_url, model, api_key_env),
+            server,
             warmup,
             measured,
             variant=variant,
@@ -181,7 +184,9 @@ def command(
         )
         started.set()
         cell_file.write(result, out)
-    _report(result, out)
+    for line in shown(result):
+        click.echo(line)
+    click.echo(f"written: {click.format_filename(out)}")
     for warning in result.warnings:
         if warning.startswith("failure_rate"):
             click.echo(f"eagle-bench: {warning.partition(': ')[2]}", err=True)
@@ -235,59 +240,3 @@ def _in_rounds(prompts: Sequence[StagedPrompt], rounds: int, concurrency: int, p
             err=True,
         )
     return [p.model_copy(update={"round": index * possible // len(prompts)}) for index, p in enumerate(prompts)]
-
-
-def _target(base_url: str, model: str | None, api_key_env: str | None) -> Target:
-    import asyncio
-
-    from eagle_bench.adapters.vllm_client import Target
-    from eagle_bench.adapters.vllm_client.pages import served_model
-    from eagle_bench.adapters.vllm_client.target import address
-
-    try:
-        Target(base_url=base_url)
-        address(base_url)
-    except InputError as error:
-        raise InputError(f"--base-url {error.message}", hint=error.hint) from None
-    token = _token(api_key_env)
-    at_root = not urlsplit(base_url).path.strip("/")
-    for url in (base_url, base_url.rstrip("/") + "/v1") if at_root else (base_url,):
-        if model is None:
-            model = asyncio.run(served_model(url, token() if token else None))
-    root = base_url.rstrip("/").removesuffix("/v1")
-    return Target(base_url=base_url, model=model or "", token=token, metrics_url=f"{root}/metrics")
-
-
-def _token(variable: str | None) -> Callable[[], str] | None:
-    if variable is None:
-        return None
-    value = os.environ.get(variable, "")
-    if not value.strip():
-        raise InputError(f"--api-key-env {variable}: there is no such environment variable, or it is empty.")
-    if not value.isascii() or not value.isprintable():
-        raise InputError(f"--api-key-env {variable}: it holds something else than printable ASCII, and can't be sent.")
-    return lambda: value
-
-
-def _report(result: CellResult, out: Path) -> None:
-    """A short table, and what is suspect."""
-    metrics, count = result.metrics, result.counts
-
-    def shown(summary: Summary | None) -> str:
-        return milliseconds(summary.p50) if summary else NOTHING
-
-    rows = [
-        ("TPOT, median", shown(metrics.tpot_ms) if metrics else NOTHING),
-        ("TTFT, median", shown(metrics.ttft_ms) if metrics else NOTHING),
-        ("E2E, median", shown(metrics.e2e_ms) if metrics else NOTHING),
-        ("Output", rate(metrics.output_tokens_per_s, "tok/s") if metrics else NOTHING),
-        ("Failed", f"{count.failed} of {count.requested}"),
-    ]
-    if result.acceptance is not None and result.acceptance.source != "chunks":
-        rows.insert(4, ("Acceptance length", significant(result.acceptance.length)))
-    click.echo(f"{result.variant} at concurrency {result.concurrency}")
-    for name, value in rows:
-        click.echo(f"  {name:<18} {value:>12}")
-    for warning in result.warnings:
-        click.echo(f"  ! {warning}")
-    click.echo(f"written: {click.format_filename(out)}")

@@ -1,10 +1,11 @@
-"""One cell for the console: its numbers as scalars, and a short page in Markdown."""
+"""One cell: its numbers as scalars and a short page in Markdown for the console, a short table for the terminal."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
-from eagle_bench.results import CellResult
+from eagle_bench.results import CellResult, Summary
 from eagle_bench.units import NOTHING, milliseconds, rate, significant
 
 
@@ -53,3 +54,24 @@ def render(cell: CellResult) -> str:
         lines.append("\n".join(["| Metric | Value |", "| :-- | --: |", *(f"| {k} | {v} |" for k, v in rows)]))
     lines += [f"- {escape(text)}" for text in cell.warnings]
     return "\n\n".join(lines) + "\n"
+
+
+def shown(cell: CellResult) -> Iterator[str]:
+    """One cell in lines for the terminal: its numbers, and what is suspect."""
+
+    def median(summary: Summary | None) -> str:
+        return milliseconds(summary.p50) if summary else NOTHING
+
+    metrics, count = cell.metrics, cell.counts
+    rows = [
+        ("TPOT, median", median(metrics.tpot_ms) if metrics else NOTHING),
+        ("TTFT, median", median(metrics.ttft_ms) if metrics else NOTHING),
+        ("E2E, median", median(metrics.e2e_ms) if metrics else NOTHING),
+        ("Output", rate(metrics.output_tokens_per_s, "tok/s") if metrics else NOTHING),
+        ("Failed", f"{count.failed} of {count.requested}"),
+    ]
+    if cell.acceptance is not None and cell.acceptance.source != "chunks":
+        rows.insert(4, ("Acceptance length", significant(cell.acceptance.length)))
+    yield f"{cell.variant} at concurrency {cell.concurrency}"
+    yield from (f"  {name:<18} {value:>12}" for name, value in rows)
+    yield from (f"  ! {warning}" for warning in cell.warnings)

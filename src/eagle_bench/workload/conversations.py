@@ -136,6 +136,11 @@ def sendable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def is_text(text: str) -> bool:
+    """Whether a string can be sent and stored as it is: no half of a surrogate pair is in it."""
+    return sendable(text) == text
+
+
 def _name(value: object) -> str:
     """An id or a kind; "" where there is none."""
     return "" if value is None else sendable(str(value))

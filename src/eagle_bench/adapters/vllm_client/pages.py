@@ -8,9 +8,19 @@ from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.payload import get_bytes
 from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.target import address
-from eagle_bench.workload.conversations import sendable
+from eagle_bench.workload.conversations import is_text
 
 _TIMEOUT_S, _CONNECT_S = 10.0, 5.0
+_PATIENCE_S = 15.0  # for the one connection that tells whether a server is there
+
+
+async def unreachable(url: str) -> str | None:
+    """Why no connection can be made to the server of a URL; None where one can."""
+    pool = Pool(address(url), connect_timeout_s=_PATIENCE_S)
+    try:
+        return await pool.unreachable()
+    finally:
+        pool.close()
 
 
 async def fetch(url: str, token: str | None) -> str | None:
@@ -39,4 +49,4 @@ async def served_model(base_url: str, token: str | None) -> str | None:
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
     # Half of a surrogate pair can't be sent: such a name is none.
-    return name if isinstance(name, str) and sendable(name) == name else None
+    return name if isinstance(name, str) and is_text(name) else None

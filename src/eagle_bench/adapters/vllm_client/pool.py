@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import ssl
 import time
 from contextlib import suppress
@@ -11,7 +13,14 @@ from eagle_bench.adapters.vllm_client.target import Address
 from eagle_bench.adapters.vllm_client.wire import Connection, Exchange
 
 _CONNECT_TIMEOUT_S = 30.0
+_ERRNO = re.compile(r"\[Errno (\d+)\]")
 _TLS_HINT = " Does this port speak TLS? If it does not, http:// is meant."
+
+
+def _cause(error: OSError) -> str:
+    """What went wrong in few words: asyncio names each address that it tried."""
+    tried = [] if isinstance(error, ssl.SSLError) else _ERRNO.findall(str(error))
+    return " and ".join(dict.fromkeys(os.strerror(int(number)) for number in tried)) or error.strerror or str(error)
 
 
 class Pool:
@@ -44,21 +53,22 @@ class Pool:
         missing = max(0, count - len(self._idle))
         await asyncio.gather(*(self._open_one() for _ in range(missing)))
 
+    async def unreachable(self) -> str | None:
+        """Why no connection can be made, in a sentence; None where one is open now."""
+        try:
+            self._idle.append(await self._connect(self._connect_timeout_s))
+        except (OSError, ssl.SSLError) as error:
+            return self._said(error, self._connect_timeout_s)
+        return None
+
     async def send(self, request: bytes, timeout_s: float) -> Exchange:
         """Send one request over an open connection; every fault is in the exchange, none is raised."""
         exchange = Exchange()
         asked_s = time.perf_counter()
         try:
             connection = await self._take(timeout_s)
-        except TimeoutError:
-            what = "TLS connection" if self._tls else "connection"
-            within = f"no {what} within {min(timeout_s, self._connect_timeout_s):g} s."
-            exchange.fail("connection", f"{self._where}: {within}{_TLS_HINT if self._tls else ''}")
-            return exchange
         except (OSError, ssl.SSLError) as error:
-            certificate = isinstance(error, ssl.SSLCertVerificationError)
-            hint = _TLS_HINT if isinstance(error, ssl.SSLError) and not certificate else ""
-            exchange.fail("connection", f"{self._where}: {error.strerror or error}.{hint}")
+            exchange.fail("connection", self._said(error, min(timeout_s, self._connect_timeout_s)))
             return exchange
         exchange.connect_s = time.perf_counter() - asked_s
         if self._stopped:
@@ -87,9 +97,15 @@ class Pool:
             connection.close()
         self._idle.clear()
 
-    @property
-    def _where(self) -> str:
-        return f"{self._address.host} port {self._address.port}"
+    def _said(self, error: OSError, within_s: float) -> str:
+        """Why a connection could not be made."""
+        where = f"{self._address.host} port {self._address.port}"
+        if isinstance(error, TimeoutError):
+            what = "TLS connection" if self._tls else "connection"
+            return f"{where}: no {what} within {within_s:g} s.{_TLS_HINT if self._tls else ''}"
+        certificate = isinstance(error, ssl.SSLCertVerificationError)
+        hint = _TLS_HINT if isinstance(error, ssl.SSLError) and not certificate else ""
+        return f"{where}: {_cause(error)}.{hint}"
 
     def _reusable(self, connection: Connection) -> bool:
         usable = connection.usable()
