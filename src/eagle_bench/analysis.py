@@ -10,7 +10,7 @@ from statistics import median
 from eagle_bench import checks, cost, intervals, losslessness, stats, verdict
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
 from eagle_bench.config import least_requests
-from eagle_bench.grid import Grid
+from eagle_bench.grid import Grid, cut_short
 from eagle_bench.intervals import MIN_PAIRS, Draws, Ratio
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
@@ -147,7 +147,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
     found, reasons = verdict.judge(tpot), []
     pairs = ratio.pairs if ratio else 0
     unproven, whole = unproven_prompts(*cells), [cell.variant for cell in cells if _came_in_one_piece(cell)]
-    short = _short(grid.plan, cells, pairs)
+    short = _short(grid.plan, cells, pairs) or (_cut_short(cells) if found == "inconclusive" else [])
     if (doubt := verdict.too_good(tpot, cells[1].acceptance)) is not None:
         reasons.append(f"{doubt}: something else differs")
         found = "invalid"
@@ -191,7 +191,8 @@ def _short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> list
     concurrency = cells[0].concurrency
     needed = least_requests(concurrency)
     said = [
-        f"{cell.variant} has {cell.counts.completed} of the {needed} requests that concurrency {concurrency} needs"
+        f"{cell.variant} {'was ended after' if cut_short(cell) else 'has'} {cell.counts.completed} of the {needed} "
+        f"requests that concurrency {concurrency} needs"
         for cell in cells
         if cell.counts.completed < needed
     ]
@@ -199,6 +200,15 @@ def _short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> list
         told = f"only {count(pairs, 'prompt')} can be paired (the same round and prompt in both, two tokens or more)"
         said.append(f"{told}, of the {needed} that concurrency {concurrency} needs")
     return said
+
+
+def _cut_short(cells: tuple[CellResult, CellResult]) -> list[str]:
+    """Which cells were ended before their time: the rest of them may settle it."""
+    return [
+        f"{cell.variant} was ended after {count(cell.counts.completed, 'request')}, before it was through"
+        for cell in cells
+        if cut_short(cell)
+    ]
 
 
 def _incomparable(plan: Plan, baseline: CellResult, variant: CellResult) -> list[str]:

@@ -13,12 +13,13 @@ from eagle_bench import provenance, saturation
 from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Losslessness, Warning
 from eagle_bench.config import least_requests
-from eagle_bench.grid import Grid
+from eagle_bench.grid import Grid, cut_short
 from eagle_bench.losslessness import excess
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import unequal_settings as _settings
 from eagle_bench.units import count, levels, percent, significant, times
+from eagle_bench.variants import MACHINES
 from eagle_bench.verdict import too_good
 
 LENGTH_TOLERANCE = 0.02
@@ -146,6 +147,8 @@ def _prompts(grid: Grid) -> Iterator[Warning]:
 def _tokens(grid: Grid) -> Iterator[Warning]:
     """Token counts: where they come from, and whether the answers are equally long."""
     for baseline, cell in grid.against_baseline():
+        if cut_short(baseline) or cut_short(cell):
+            continue
         sources = {baseline.token_source, cell.token_source} - {None}
         if len(sources) > 1 and "mixed" not in sources:
             text = f"tokens are counted by {cell.token_source}, the baseline's by {baseline.token_source}. Use one for both."
@@ -170,7 +173,7 @@ def _tokens(grid: Grid) -> Iterator[Warning]:
 
 
 def _requests(grid: Grid) -> Iterator[Warning]:
-    for cell in grid.good():
+    for cell in grid.whole():
         needed = least_requests(cell.concurrency)
         if cell.counts.completed < needed:
             text = f"{cell.counts.completed} requests completed; at concurrency {cell.concurrency} it takes at least {needed}. Measure more prompts."
@@ -178,22 +181,22 @@ def _requests(grid: Grid) -> Iterator[Warning]:
         if not cell.requests:
             text = "there are only sums, no single requests, so nothing can be paired. Save the results with `--save-detailed`."
             yield _warn("no_details", text, cell)
-    # A cell that was cut short had more rounds planned, and says itself that it was.
+    # One that had enough after fewer rounds had more planned.
     rounds = [
         max(cell.settings.rounds if cell.settings else 0, len({request.round for request in cell.requests}))
-        for cell in grid.good()
+        for cell in grid.whole()
         if cell.requests
     ]
     if rounds and min(rounds) < _FEW_ROUNDS:
         text = (
             f"the cells have {count(min(rounds), 'round')}: drift of the server between rounds is not in the intervals as it "
-            f"would be with {_FEW_ROUNDS}. Set `repeats: {_FEW_ROUNDS}` or more."
+            f"would be with {_FEW_ROUNDS}. Set `repeats: {_FEW_ROUNDS}` (`bench --rounds {_FEW_ROUNDS}`) or more."
         )
         yield Warning(code="few_rounds", text=text)
 
 
 def _client(grid: Grid) -> Iterator[Warning]:
-    for cell in grid.good():
+    for cell in grid.whole():
         if signs := saturation.signs(cell.client, cell.metrics):
             text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more processes or cores."
             yield _warn("client_saturated", text, cell)
@@ -229,13 +232,19 @@ def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Wa
 
 def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
     for comparison in comparisons:
-        if comparison.drift and comparison.verdict == "inconclusive":
-            text = (
-                "the rounds differ by more than their prompts explain: the endpoint drifted. More rounds help here, "
-                "more prompts do not. Set `repeats` higher; where one machine holds both variants, `run --slots 2` lets them "
-                "take turns, and what slows both cancels."
-            )
-            yield _warn("drift", text, comparison)
+        if comparison.drift and comparison.verdict == "inconclusive" and not comparison.short:
+            text = "the rounds differ by more than their prompts explain: the endpoint drifted"
+            yield _warn("drift", f"{text}. {_against_drift(grid, comparison)}", comparison)
+
+
+def _against_drift(grid: Grid, comparison: LevelComparison) -> str:
+    """What settles a level whose rounds differ: the one thing that can be done about it."""
+    cells = [grid.cells.get((name, comparison.concurrency)) for name in (grid.plan.baseline, comparison.variant)]
+    if all(cell is not None and cell.environment.get("machines") == MACHINES["one-at-a-time"] for cell in cells):
+        return "`run --slots 2`, where memory holds two variants, lets them take turns, and what slows both cancels."
+    if comparison.more_prompts is None:
+        return "Find out what else uses the servers or their machines, and measure again without it."
+    return "Measure in more rounds (`repeats`, or `bench --rounds`): larger ones do not help."
 
 
 def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
@@ -269,7 +278,7 @@ _BY_CHUNKS = (
 
 
 def _acceptance(grid: Grid) -> Iterator[Warning]:
-    for cell in grid.good():
+    for cell in grid.whole():
         if cell.acceptance is not None and cell.acceptance.length_of_drafted < ACCEPTANCE_NEAR_ONE:
             if cell.variant not in grid.plan.candidates:
                 continue
@@ -296,10 +305,13 @@ def _answers(lossless: Iterable[Losslessness]) -> Iterator[Warning]:
 
 # By `_client`, `_failures` and `provenance`, with what to do.
 _TOLD_ABOVE = ("client_saturated:", "failure_rate:", "budget:")
+_GO_ON = "Measure this cell again: `--resume` of `run` or `submit` takes the others as they are."
 
 
 def _said_by_cells(grid: Grid) -> Iterator[Warning]:
     for cell in grid.good():
         for text in cell.warnings:
-            if not text.startswith(_TOLD_ABOVE):
+            if text.startswith("interrupted:"):
+                yield _warn("client", f"{text}. {_GO_ON}", cell)
+            elif not text.startswith(_TOLD_ABOVE) and not cut_short(cell):
                 yield _warn("client", text, cell)

@@ -43,7 +43,7 @@ class LevelComparison(Record):
     reasons: tuple[str, ...] = Field(description="why the verdict is what it is")
     speedup: Speedup | None = Field(description="null where the verdict is invalid")
     paired_prompts: int = Field(0, description="prompts that completed in both")
-    short: bool = Field(False, description="too few requests or pairs for a verdict at this level")
+    short: bool = Field(False, description="too few requests or pairs for a verdict at this level, or it was cut short")
     more_prompts: int | None = Field(None, description="about how many more would settle an inconclusive level")
     drift: bool = Field(False, description="the rounds differ more than their prompts explain")
     break_even: float | None = Field(None, description="price of the variant ÷ price of the baseline at equal cost")

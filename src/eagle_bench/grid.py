@@ -12,6 +12,12 @@ from eagle_bench.units import count, percent
 
 Key = tuple[str, int]
 """A cell's place: variant and concurrency."""
+_CUT_SHORT = ("interrupted:", "budget:")
+
+
+def cut_short(cell: CellResult) -> bool:
+    """Whether a cell was ended before its time, by a signal or the run's budget."""
+    return any(warning.startswith(_CUT_SHORT) for warning in cell.warnings)
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,10 @@ class Grid:
             cell = self.cells.get(key)
             if cell is not None and cell.metrics is not None and key not in self.twice:
                 yield cell
+
+    def whole(self) -> Iterator[CellResult]:
+        """The good ones that nothing ended before their time: of the others it says enough that they were."""
+        return (cell for cell in self.good() if not cut_short(cell))
 
     def against_baseline(self) -> Iterator[tuple[CellResult, CellResult]]:
         """The baseline's cell and a variant's at the same level, both good."""

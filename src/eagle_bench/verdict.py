@@ -24,7 +24,6 @@ _MEASURING = 1.05
 """How far above the acceptance length a measured speed-up may still lie."""
 _HOPELESS = 10
 """More times the prompts than this is no advice."""
-_BEYOND = f"more than {_HOPELESS} times the prompts"
 
 
 def judge(tpot: Interval | None) -> Verdict:
@@ -204,13 +203,20 @@ def _needs(group: list[LevelComparison]) -> str:
     needed = [level.more_prompts for level in group if level.more_prompts is not None]
     hopeless = [level for level in group if level.more_prompts is None]
     if not needed:
-        return f"which would take {_BEYOND} to settle"
+        return f"which would take {_beyond(hopeless)} to settle"
     each = " each" if len(needed) > 1 else ""
     rounds = ", in more rounds," if any(level.drift for level in group) else ""
     more = f"about {count(max(needed), 'more prompt')}{each}{rounds} would settle"
     if not hopeless:
         return f"which {more}"
-    return f"{more} {_at([level for level in group if level not in hopeless])}; {_at(hopeless)} would take {_BEYOND}"
+    there = [level for level in group if level not in hopeless]
+    return f"{more} {_at(there)}; {_at(hopeless)} would take {_beyond(hopeless)}"
+
+
+def _beyond(hopeless: list[LevelComparison]) -> str:
+    """What nobody would measure; where the rounds differ, larger ones would not even help."""
+    what = "rounds" if all(level.drift for level in hopeless) else "prompts"
+    return f"more than {_HOPELESS} times the {what}"
 
 
 def _unbounded(level: LevelComparison) -> bool:

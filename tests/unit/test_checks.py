@@ -10,6 +10,7 @@ from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison, Losslessness, Plan, Warning
 from eagle_bench.losslessness import compare_answers, excess
 from eagle_bench.results import CellResult
+from eagle_bench.variants import MACHINES
 from simulated_cells import BASELINE, EAGLE, Engine, cell
 
 FAST = Engine(step_ms=9)
@@ -170,7 +171,46 @@ def test_drift_that_keeps_a_level_open() -> None:
     drifting = [cell(v, 1, Engine(step_ms=s, drift=0.25), seed=4) for v, s in (("baseline", 12), ("eagle3", 11))]
     comparison = answer(*drifting)
     assert comparison.comparisons[0].verdict == "inconclusive" and comparison.comparisons[0].drift
-    assert "More rounds help" in found("drift", comparison).text
+    assert "Find out what else uses the servers" in found("drift", comparison).text
+    assert "more than 10 times the rounds" in comparison.decisions[0].text
+    one_machine = {"environment": {"machines": MACHINES["one-at-a-time"]}}
+    text = found("drift", answer(*(one | one_machine for one in drifting))).text
+    assert "`run --slots 2`" in text and "rounds (`repeats`" not in text
+
+
+def test_drift_that_more_rounds_would_settle_gets_that_advice_alone() -> None:
+    drifting = [cell(v, 1, Engine(step_ms=s, drift=0.15), seed=4) for v, s in (("baseline", 12), ("eagle3", 9))]
+    comparison = answer(*drifting)
+    assert comparison.comparisons[0].more_prompts is not None
+    assert "in more rounds, would settle" in comparison.decisions[0].text
+    text = found("drift", comparison).text
+    assert "Measure in more rounds (`repeats`, or `bench --rounds`)" in text
+    assert "--slots" not in text and "Find out" not in text
+
+
+@pytest.mark.parametrize("why", ["interrupted: the measurement was ended from outside", "budget: used up"])
+def test_a_cell_that_was_cut_short_says_that_alone(why: str) -> None:
+    """Too few requests, longer answers, a draft that fails: none of it is said."""
+    before, after = pair(warnings=["one_piece: some answers", why], acceptance={"length": 1.0, "source": "chunks"})
+    after["requests"], after["rounds"] = after["requests"][:20], after["rounds"][:1]
+    after["counts"] |= {"requested": 20, "completed": 20}
+    after["metrics"]["mean_output_tokens"] = before["metrics"]["mean_output_tokens"] * 1.05
+    comparison = answer(before, after)
+    (only,) = comparison.warnings
+    assert (only.code, only.concurrency) in {("client", 1), ("budget", None)}
+    assert "--resume" in only.text
+    level = comparison.comparisons[0]
+    assert (level.verdict, level.more_prompts) == ("inconclusive", None)
+    assert level.reasons == ("eagle3 was ended after 20 of the 50 requests that concurrency 1 needs",)
+
+
+def test_a_cell_that_was_cut_short_and_settles_nothing_is_to_be_measured_to_its_end() -> None:
+    given = [cell(v, 1, Engine(step_ms=s), prompts=60) for v, s in (("baseline", 12), ("eagle3", 11.9))]
+    assert answer(*given).comparisons[0].short is False
+    given[1]["warnings"] = ["interrupted: the measurement was ended from outside"]
+    comparison = answer(*given)
+    assert "eagle3 was ended after 60 requests, before it was through" in comparison.decisions[0].text
+    assert "prompt" not in comparison.decisions[0].text
 
 
 def test_a_gain_that_is_paid_with_the_first_token() -> None:
