@@ -129,8 +129,21 @@ def built(
     )
     # A service account's key is for its owner; the steps run as another user, like the metadata server's clients.
     vertex.key_file.chmod(0o644)
-    assert run.execute(), run.statuses
+    well = run.execute()
+    keep(run, REPO / "build" / "cloudbuild")
+    assert well, run.statuses
     return Built(run, registry, vertex)
+
+
+def keep(run: cloud_build.Run, folder: Path) -> None:
+    """What each step said, and the template that came of it, where a person finds them afterwards."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for number, step in enumerate((step.id for step in run.build.steps if step.id in run.outputs), start=1):
+        header = f"exit status {run.statuses[step]} after {run.seconds[step]:.1f} s\n"
+        (folder / f"{number:02}-{step}.log").write_text(header + run.outputs[step])
+    for template in (run.workspace / "build").glob("*.yaml"):
+        shutil.copy(template, folder)
 
 
 def source(folder: Path) -> Path:
