@@ -18,7 +18,10 @@ from eagle_bench.nearest import did_you_mean
 from eagle_bench.secrecy import Args, Env, SecretName, Source, Url
 from eagle_bench.serving import Serving, flag_given_twice
 
-__all__ = ["Config", "Criteria", "Serving", "Slo", "Variant", "Workload", "least_requests"]
+__all__ = ["ON_VERTEX_AI", "Config", "Criteria", "Serving", "Slo", "Variant", "Workload", "least_requests"]
+
+ON_VERTEX_AI = ("project", "location", "pipeline_root")
+"""Fields that say where a job runs: what `run` measures from this machine needs none of them."""
 
 
 class Variant(Section):
@@ -152,14 +155,21 @@ class Criteria(Section):
 class Config(Section):
     """A whole benchmark."""
 
-    project: Word = Field(description="Google Cloud project: its id, not its number", examples=["my-project"])
-    location: str = Field(
-        pattern=r"^[a-z0-9-]+$", description="a region, such as us-central1", examples=["us-central1"]
+    project: Word | None = Field(
+        None,
+        description="id of the Google Cloud project, not its number; a job on Vertex AI needs it",
+        examples=["my-project"],
+    )
+    location: str | None = Field(
+        None,
+        pattern=r"^[a-z0-9-]+$",
+        description="a region, such as us-central1; a job on Vertex AI needs it",
+        examples=["us-central1"],
     )
     pipeline_root: str | None = Field(
         None,
         pattern=r"^gs://[^/]+",
-        description="gs:// folder for the artifacts of runs; `run` and `submit` need it",
+        description="gs:// folder for the artifacts of runs; a job on Vertex AI needs it",
         examples=["gs://my-bucket/eagle-bench"],
     )
     service_account: str | None = Field(

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from eagle_bench.config import Config
-from eagle_bench.config_problems import described, examine, key_shown
+from eagle_bench.config_problems import examine, key_shown, lacking
 from eagle_bench.errors import InputError
 
 MOST_VALUES = 10_000
@@ -101,8 +101,17 @@ def validate(
         InputError: fields can't be used. Each problem is a line of the message.
     """
     config, found = examine(data)
-    missing = [f"`{field}` is missing: {described(field)}." for field in needs if data.get(field) is None]
-    said = [*problems, *found, *missing]
+    said = [*problems, *found, *lacking(data, needs)]
     if config is None or said:
         raise InputError("\n".join(f"{source}: {problem}" for problem in said))
     return config
+
+
+def require(config: Config, fields: Sequence[str], *, source: str = "config") -> None:
+    """Make sure that optional fields have a value, where only the config as a whole told that they are needed.
+
+    Raises:
+        InputError: some have none. Each is a line of the message.
+    """
+    if missing := lacking(config.model_dump(include=set(fields)), fields):
+        raise InputError("\n".join(f"{source}: {problem}" for problem in missing))

@@ -8,7 +8,7 @@ is said that follows from a stand-in.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -236,9 +236,13 @@ def _known_keys(loc: Place) -> tuple[str, list[str]]:
     return (f"`{_field(loc)}`" if loc else "a config"), list(model.model_fields)
 
 
-def described(field: str) -> str:
-    """What a field of the config is, in the words of its definition."""
-    return Config.model_fields[field].description or field
+def lacking(values: Mapping[str, Any], fields: Iterable[str]) -> list[str]:
+    """A sentence for each of these optional fields that has no value, in the words of its definition."""
+    return [
+        f"`{field}` is missing: {Config.model_fields[field].description}."
+        for field in fields
+        if values.get(field) is None
+    ]
 
 
 def _description(loc: Place) -> str | None:

@@ -64,8 +64,13 @@ class Assumptions(Record):
         return Range(low=min(found.low, longest), high=min(found.high, longest))
 
 
-ON_THIS_MACHINE = {"task_start_min": Range(low=0.02, high=0.2), "staging_min": Range(low=0.02, high=1)}
-"""What differs in `run`: a task is a process here, and the data set is on this machine or comes to it."""
+ON_THIS_MACHINE = {
+    "deploy_min": Range(low=0.3, high=5),
+    "teardown_min": Range(low=0.02, high=0.2),
+    "task_start_min": Range(low=0.02, high=0.2),
+    "staging_min": Range(low=0.02, high=1),
+}
+"""What differs in `run`: engines and tasks are processes here, and the data set is on this machine or comes to it."""
 
 
 class Estimate(Record):
@@ -73,14 +78,19 @@ class Estimate(Record):
 
     sweep_h: Range = Field(description="an endpoint's requests, all levels")
     endpoint_h: Range = Field(description="from deploy to teardown; what is paid for")
-    run_h: Range = Field(description="the whole job, its variants side by side")
+    run_h: Range = Field(
+        description="the whole job: its variants side by side, those that this machine deploys one after another"
+    )
     endpoint_cost: Range | None = Field(description="dollars")
     run_cost: Range | None = Field(description="dollars, of all endpoints that are deployed")
     requests: int = Field(description="an endpoint's requests without warm-up, if no cell ends early")
 
 
-def estimate(config: Config, assumed: Assumptions) -> Estimate:
+def estimate(config: Config, assumed: Assumptions, *, in_turn: bool = False) -> Estimate:
     """What a run of this config takes.
+
+    Args:
+        in_turn: what is deployed is deployed and measured one after another.
 
     Raises:
         InputError: a level has fewer requests than rounds.
@@ -92,7 +102,9 @@ def estimate(config: Config, assumed: Assumptions) -> Estimate:
         around_min += assumed.deploy_min + assumed.teardown_min
     sweep_h = _sweep_h(config, assumed)
     endpoint_h = sweep_h + around_min * (1 / 60)
-    run_h = endpoint_h + (assumed.staging_min + assumed.task_start_min * 3) * (1 / 60)
+    run_h = endpoint_h * (max(1, deployed) if in_turn else 1) + (assumed.staging_min + assumed.task_start_min * 3) * (
+        1 / 60
+    )
     price = config.price_per_hour
     return Estimate(
         sweep_h=sweep_h,

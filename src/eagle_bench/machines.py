@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from eagle_bench.nearest import did_you_mean
 
+THIS_MACHINE = "this-machine"
+"""The machine type of a config that is meant for `run`: Vertex AI has none of that name."""
+
 
 @dataclass(frozen=True)
 class Gpus:

@@ -11,7 +11,7 @@ import yaml
 
 from eagle_bench import config_file
 from eagle_bench.local_vertex.server import LocalVertex
-from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_tokenizer
+from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_place, with_local_tokenizer
 
 
 def example_on_this_machine(
@@ -41,7 +41,7 @@ def example_on_this_machine(
     example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     wanted = ["baseline", *variants]
     example |= {"variants": [v for v in example["variants"] if v["id"] in wanted], "concurrency": list(levels)}
-    checked = config_file.validate(example, source=EXAMPLE.name)
+    checked = with_local_place(config_file.validate(example, source=EXAMPLE.name))
     settings = settings_for(checked, Path(folder).absolute(), Path(engines) if engines else None, 1, print)
     ready = with_local_tokenizer(checked, settings)
     Path(config).write_text(yaml.safe_dump(ready.model_dump(mode="json", exclude_unset=True), sort_keys=False))

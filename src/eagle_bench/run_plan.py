@@ -9,6 +9,7 @@ from pydantic import Field
 
 from eagle_bench.config import Config
 from eagle_bench.estimate import Assumptions, Estimate, Range, estimate, prompts_needed
+from eagle_bench.machines import THIS_MACHINE
 from eagle_bench.results import SCHEMA_VERSION, Record
 from eagle_bench.variants import VariantSpec, resolve
 
@@ -45,8 +46,9 @@ class RunPlan(Record):
     """What a run will make, take and cost, and what was checked of it."""
 
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="version of this form")
-    project: str = Field(description="the config's project")
-    location: str = Field(description="the config's region")
+    project: str | None = Field(description="the config's project; null where it names none")
+    location: str | None = Field(description="the config's region; null where it names none")
+    on_this_machine: bool = Field(description="`run` is meant: nothing of it is on Vertex AI")
     endpoints: tuple[PlannedEndpoint, ...] = Field(description="each variant, the baseline first")
     levels: tuple[int, ...] = Field(description="concurrency levels, rising")
     prompts_needed: int = Field(description="prompts that the run uses, none twice, warm-ups included")
@@ -56,18 +58,22 @@ class RunPlan(Record):
     may_run: bool = Field(description="nothing is refused; what could not be checked may still fail")
 
 
-def run_plan(config: Config, assumed: Assumptions, checks: Sequence[Check]) -> RunPlan:
+def run_plan(config: Config, assumed: Assumptions, checks: Sequence[Check], *, here: bool = False) -> RunPlan:
     """The plan of a config with the checks that were made.
+
+    Args:
+        here: the run is one on this machine, which deploys and measures one variant after another.
 
     Raises:
         InputError: a level has fewer requests than rounds.
     """
-    expected = estimate(config, assumed)
+    expected = estimate(config, assumed, in_turn=here)
     found = (*checks, *_budget(config, expected.run_h))
     return RunPlan(
         project=config.project,
         location=config.location,
-        endpoints=tuple(_endpoint(spec, config, expected) for spec in resolve(config)),
+        on_this_machine=here,
+        endpoints=tuple(_endpoint(spec, config, expected, here=here) for spec in resolve(config)),
         levels=tuple(sorted(config.concurrency)),
         prompts_needed=prompts_needed(config),
         estimate=expected,
@@ -94,19 +100,20 @@ def _budget(config: Config, expected: Range) -> Iterator[Check]:
     )
 
 
-def _endpoint(spec: VariantSpec, config: Config, expected: Estimate) -> PlannedEndpoint:
+def _endpoint(spec: VariantSpec, config: Config, expected: Estimate, *, here: bool) -> PlannedEndpoint:
     if spec.url:
         return PlannedEndpoint(variant=spec.id, kind="url", what=spec.url, hours=expected.sweep_h)
     if spec.endpoint:
         return PlannedEndpoint(variant=spec.id, kind="endpoint", what=spec.endpoint, hours=expected.sweep_h)
     serving = spec.serving
     assert serving is not None and spec.model is not None
-    accelerator = serving.accelerator
+    accelerator = None if here else serving.accelerator
+    machine = f"{serving.machine_type} (spot)" if serving.spot else serving.machine_type
     return PlannedEndpoint(
         variant=spec.id,
         kind="deployed",
         what=spec.model,
-        machine=f"{serving.machine_type} (spot)" if serving.spot else serving.machine_type,
+        machine=THIS_MACHINE if here else machine,
         accelerators=f"{accelerator.count} × {accelerator.type}" if accelerator else None,
         image=serving.image,
         price_per_hour=config.price_per_hour,

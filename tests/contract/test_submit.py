@@ -61,6 +61,8 @@ def test_a_dry_run_prints_the_request_and_sends_nothing(config, tmp_path):
     ("change", "words"),
     [
         ({"pipeline_root": None}, "`pipeline_root` is missing"),
+        ({"project": None}, "`project` is missing: id of the Google Cloud project"),
+        ({"location": None}, "`location` is missing: a region, such as us-central1; a job on Vertex AI needs it."),
         ({"pipeline_root": "/tmp/x"}, "`pipeline_root`: '/tmp/x' can't be used"),
     ],
 )

@@ -18,9 +18,6 @@ TESTS = Path(__file__).parents[1]
 TINY_ENGINE = TESTS / "contract" / "tiny_engine.py"
 COMMAND = (sys.executable, "-m", "eagle_bench")
 CONFIG = {
-    "project": "local-project",
-    "location": "us-central1",
-    "pipeline_root": "gs://local-bucket/eagle-bench",
     "model": "some/model",
     "tokenizer": None,
     "serving": {"invoke_route": True},

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from eagle_bench import config_file
-from eagle_bench.config import Config
+from eagle_bench.adapters.vertex_address import place_of
+from eagle_bench.config import ON_VERTEX_AI, Config
 from eagle_bench.config_problems import examine
 from eagle_bench.errors import InputError
 from eagle_bench.fields import Section
@@ -46,7 +47,6 @@ def without(key):
 # Each is a mistake of another kind in another place, with words of the one line that it deserves.
 MISTAKES = {
     "`projct` is not a known key. Did you mean `project`?": [without("project"), put("projct", value="p")],
-    "`location` is missing": [without("location")],
     "`model` is needed": [without("model")],
     "`tokenizer` is missing": [without("tokenizer")],
     "`serving.port` must be a whole number: 'x'": [put("serving", "port", value="x")],
@@ -131,13 +131,43 @@ def test_keys_that_stand_there_twice_are_said_with_the_rest(tmp_path: Path):
     path = tmp_path / "bench.yaml"
     path.write_text("project: a\nproject: b\nlocation: us-central1\nlocation: us-east4\nrepeats: 0\nvariants: []\n")
     with pytest.raises(InputError) as caught:
-        config_file.load(path, needs=("pipeline_root",))
+        config_file.load(path, needs=ON_VERTEX_AI)
     lines = str(caught.value).splitlines()
     assert all(line.startswith(f"{path}: ") for line in lines)
     for words in ("line 2: `project` stands there twice", "line 4: `location`", "`repeats`", "`variants` is empty"):
         assert sum(words in line for line in lines) == 1, lines
     assert "`pipeline_root` is missing: gs:// folder" in lines[-1]
     assert len(lines) == 5
+
+
+def test_where_a_job_runs_is_needed_by_a_job_alone():
+    here = {"variants": [{"id": name, "url": f"http://{name}/v1"} for name in ("baseline", "eagle3")]}
+    config = config_file.validate(here)
+    assert (config.project, config.location, config.pipeline_root) == (None, None, None)
+    wanted = [f"`{field}` is missing: " for field in ON_VERTEX_AI]
+    with pytest.raises(InputError) as caught:
+        config_file.validate(here, source="x.yaml", needs=ON_VERTEX_AI)
+    assert [line.startswith(f"x.yaml: {words}") for line, words in zip(lines_of(caught), wanted, strict=True)] == [
+        True
+    ] * 3
+    assert all(line.endswith("a job on Vertex AI needs it.") for line in lines_of(caught))
+    with pytest.raises(InputError) as caught:
+        config_file.require(config, ON_VERTEX_AI, source="x.yaml")
+    assert len(lines_of(caught)) == 3
+    with pytest.raises(InputError) as caught:
+        place_of(config.model_copy(update={"location": "us-central1"}))
+    assert lines_of(caught) == [
+        "`project` is missing: id of the Google Cloud project, not its number; a job on Vertex AI needs it."
+    ]
+    whole = config_file.validate(
+        {**here, **{key: GOOD[key] for key in ("project", "location")}, "pipeline_root": "gs://b/x"}
+    )
+    config_file.require(whole, ON_VERTEX_AI)
+    assert str(place_of(whole)) == "projects/my-project/locations/us-central1"
+
+
+def lines_of(caught: pytest.ExceptionInfo[InputError]) -> list[str]:
+    return str(caught.value).splitlines()
 
 
 def fields_of(model: type[Section]):

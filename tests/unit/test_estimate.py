@@ -55,6 +55,12 @@ def test_the_arithmetic_by_hand():
     assert prompts_needed(config()) == 600 + 2 + 20
 
 
+def test_this_machine_deploys_one_variant_after_another():
+    found, in_turn = estimate(config(), FIXED), estimate(config(), FIXED, in_turn=True)
+    assert in_turn.run_h.high == pytest.approx(found.run_h.high + found.endpoint_h.high)
+    assert estimate(config(RUNNING), FIXED, in_turn=True) == estimate(config(RUNNING), FIXED)
+
+
 def test_money_is_unknown_without_a_price_and_without_a_machine_of_ours():
     assert estimate(config(price_per_hour=None), FIXED).run_cost is None
     running = estimate(config(RUNNING), FIXED)

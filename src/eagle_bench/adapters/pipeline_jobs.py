@@ -14,8 +14,7 @@ import yaml
 from eagle_bench import __version__
 from eagle_bench.adapters.artifact_registry import reading_template
 from eagle_bench.adapters.pipeline_template import images_in, parameters, sha256_of
-from eagle_bench.adapters.vertex import Place
-from eagle_bench.adapters.vertex_address import sdk_options
+from eagle_bench.adapters.vertex_address import place_of, sdk_options
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 from eagle_bench.resuming import EarlierRun, resume
@@ -49,20 +48,21 @@ def prepare(
         credentials_needed: False to look at the request of a file only.
 
     Raises:
-        InputError: the config has no `pipeline_root`, the region is none, the template can't be used, or the earlier
+        InputError: the config does not say where it runs, the region is none, the template can't be used, or the earlier
             run is another one's.
         ServiceError: there are no credentials, or Artifact Registry does not give the template.
     """
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import aiplatform
 
+    place = place_of(config)
     if not config.pipeline_root:
         raise InputError("`pipeline_root` is missing: a gs:// folder for the artifacts of the run.")
     if not re.match(r"^gs://[^/]+", config.pipeline_root):
         raise InputError(f"`pipeline_root`: {config.pipeline_root!r} can't be used: it must be a gs:// folder.")
-    options: dict[str, Any] = {"project": config.project, "location": config.location}
+    options: dict[str, Any] = {"project": place.project, "location": place.location}
     if credentials_needed or not isinstance(template, Path):
-        options = sdk_options(Place(config.project, config.location))
+        options = sdk_options(place)
     else:
         options["credentials"] = AnonymousCredentials()
     try:

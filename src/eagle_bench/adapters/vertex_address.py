@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from eagle_bench.adapters import lean_google
+from eagle_bench.config import Config
+from eagle_bench.config_problems import lacking
+from eagle_bench.errors import InputError
 
 lean_google.install()  # before anybody imports Google's client, and without importing it
 
@@ -32,6 +35,19 @@ class Place:
         if not found:
             raise ValueError(f"{resource!r} is not a resource name: it must begin with projects/…/locations/…")
         return cls(found[1], found[2])
+
+
+def place_of(config: Config) -> Place:
+    """Where the job of a config runs.
+
+    Raises:
+        InputError: the config does not say it.
+    """
+    if config.project is None or config.location is None:
+        raise InputError(
+            "\n".join(lacking(config.model_dump(include={"project", "location"}), ("project", "location")))
+        )
+    return Place(config.project, config.location)
 
 
 @dataclass(frozen=True)

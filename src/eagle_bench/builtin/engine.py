@@ -50,14 +50,20 @@ def cache_folder() -> Path:
     return Path(base) / "eagle-bench"
 
 
+def places(cache: Path | None = None) -> BuiltinEngine:
+    """Where the engine and the model are, or will be once they are made."""
+    folder = (cache or cache_folder()) / f"engine-{_recipe()[:12]}"
+    return BuiltinEngine(python=folder / "venv" / "bin" / "python", model=folder / "model")
+
+
 def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:
     """Make what is missing of engine and model; say what is being done.
 
     Raises:
         EagleBenchError: a step failed; the message holds its last words.
     """
-    folder = (cache or cache_folder()) / f"engine-{_recipe()[:12]}"
-    engine = BuiltinEngine(python=folder / "venv" / "bin" / "python", model=folder / "model")
+    engine = places(cache)
+    folder = engine.model.parent
     ready = folder / "ready"
     if ready.exists():
         return engine

@@ -51,7 +51,6 @@ FORMS = {
 # A host without a scheme: one with a port or a path, or else no key could be told from it.
 ADDRESS = re.compile(r"(localhost|[\w-]+(\.[\w-]+)*:\d+|[\w-]+(\.[\w-]+)+(?=/)|\d+(\.\d+){3})(/[^@?#\s]*)?")
 UNSHOWN = {"hf_token_secret"}  # where a name is wanted, someone gives the token: it is not said again
-LOCAL = {"project": "local-project", "pipeline_root": "gs://local-bucket/eagle-bench"}
 
 
 def _pairs(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -209,8 +208,7 @@ def _usable(name: str, answer: str, flag: str = "") -> str:
 
 def _running(answers: _Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
     ids = [variant["id"] for variant in variants]
-    values: dict[str, Any] = dict(LOCAL) if local else _place(answers)
-    values.setdefault("location", "us-central1")
+    values: dict[str, Any] = {} if local else _place(answers)
     if not local:
         values["tokenizer"] = answers.get(
             "tokenizer", "Tokenizer of the model: a Hugging Face id, gs:// or local folder"

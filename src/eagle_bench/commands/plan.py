@@ -49,6 +49,11 @@ class Between(click.ParamType):  # type: ignore[type-arg]
     metavar="[NAME=]ADDRESS",
     help="Address of an image that the components are to run in, as for `submit`.",
 )
+@click.option(
+    "--engines",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="YAML file of this machine's engines and models, as for `run`: the plan is of a run on this machine.",
+)
 @click.option("--ms-per-token", type=Between(), help="Time per output token to reckon with, such as 8-12.")
 @click.option("--answer-tokens", type=Between(), help="Tokens of an answer to reckon with, such as 200-300.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
@@ -57,24 +62,31 @@ def command(
     allowed: tuple[str, ...],
     template: str | None,
     images: tuple[str, ...],
+    engines: Path | None,
     ms_per_token: tuple[float, float] | None,
     answer_tokens: tuple[float, float] | None,
     as_json: bool,
 ) -> int:
     """Show what a run of CONFIG will make, how long it takes and what it costs, and check what can be checked.
 
-    Nothing is made. Exit status: 0 nothing is refused, 2 something is.
+    Nothing is made. A config whose variants all run at URLs, or are served by this machine (`machine_type:
+    this-machine`, --engines, or no `project`), is meant for `run`: the cloud is not asked then. Exit status: 0 nothing is
+    refused, 2 something is.
     """
     if template and images:
         raise click.UsageError("--image goes into a template that is compiled: leave out --template.")
+    if engines and (template or images):
+        raise click.UsageError("--engines is for `run`, on this machine: leave out --template and --image.")
     from eagle_bench import planning
     from eagle_bench.run_plan import run_plan
 
     given = config_file.load(config)
     given = given.model_copy(update={"allow_difference": (*given.allow_difference, *allowed)})
-    checks = tuple(planning.checks(given, template=template, images=images))
-    here = planning.runs_here(given, template=template, images=images)
-    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=here), checks)
+    here = planning.runs_here(given, template=template, images=images, engines=engines)
+    if not here:
+        config_file.require(given, ("project", "location"), source=str(config))  # the check of the bucket has the third
+    checks = tuple(planning.checks(given, template=template, images=images, engines=engines))
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=here), checks, here=here)
     if as_json:
         click.echo(plan.model_dump_json(indent=1))
     else:

@@ -76,9 +76,10 @@ def command(
     """Submit the pipeline to Vertex AI with the settings of CONFIG."""
     from eagle_bench.adapters import pipeline_jobs, submissions
     from eagle_bench.adapters.running_jobs import schedules_link
-    from eagle_bench.adapters.vertex_address import Place
+    from eagle_bench.adapters.vertex_address import place_of
+    from eagle_bench.config import ON_VERTEX_AI
 
-    given = config_file.load(config, needs=("pipeline_root",))
+    given = config_file.load(config, needs=ON_VERTEX_AI)
     if template and images:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
     if cron is not None:
@@ -90,8 +91,8 @@ def command(
         _preflight(given)
     if dry_run and template is None and not images:
         click.echo("no --image: the request names images that are in no registry", err=True)
-    place = Place(given.project, given.location)
-    earlier = _earlier(resume, given) if resume else None
+    place = place_of(given)
+    earlier = _earlier(resume, given, place) if resume else None
     if experiment and not dry_run:
         submissions.check_experiment(place, experiment)
     with _template(template, images) as source:
@@ -230,14 +231,14 @@ def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
     )
 
 
-def _earlier(run: str, config: Config) -> EarlierRun:
+def _earlier(run: str, config: Config, place: Place) -> EarlierRun:
     """The run to go on with, once it is known that this config can."""
     from eagle_bench.adapters.pipeline_template import parameters
     from eagle_bench.commands.fetch import job_name
     from eagle_bench.resuming import resume
     from eagle_bench.runs.earlier_runs import run_of
 
-    earlier = run_of(job_name(run, config.project, config.location))
+    earlier = run_of(job_name(run, place.project, place.location))
     resume(parameters(config, {}), earlier)
     return earlier
 

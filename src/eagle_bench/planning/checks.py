@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from eagle_bench.adapters import hugging_face, sources
 from eagle_bench.adapters.vertex_address import on_this_machine
@@ -11,8 +12,10 @@ from eagle_bench.config import Config
 from eagle_bench.differences import Difference, differences, how_to_allow, speculation
 from eagle_bench.errors import ServiceError, because
 from eagle_bench.estimate import prompts_needed
+from eagle_bench.machines import THIS_MACHINE
 from eagle_bench.planning.cloud_checks import NOT_THERE, answered, cloud_checks
 from eagle_bench.planning.image_checks import image_checks
+from eagle_bench.planning.local_checks import engine_checks
 from eagle_bench.planning.quick_checks import machine_checks, server_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
@@ -20,27 +23,32 @@ from eagle_bench.units import conjunction
 from eagle_bench.variants import VariantSpec, resolve
 from eagle_bench.workload.slices import BUILTIN
 
-NO_CLOUD = "all variants run at URLs, and `run` needs no account. For `submit`, give `plan` its `--image`, too."
+NO_CLOUD = "nothing of this run is there, and `run` needs no account. For `submit`, give `plan` its `--image`, too."
 HUB_SAYS_NO = NOT_THERE | {"gated-model", "authentication", "permission"}
 
 
-def checks(config: Config, *, template: str | None = None, images: Sequence[str] = ()) -> Iterator[Check]:
+def checks(
+    config: Config, *, template: str | None = None, images: Sequence[str] = (), engines: Path | None = None
+) -> Iterator[Check]:
     """Every check of a plan, in the order in which a reader should see them.
 
     Args:
         template: as `submit --template` takes it; what this package compiles when absent.
         images: as `submit --image` takes them.
+        engines: as `run --engines` takes it.
     """
-    here = runs_here(config, template=template, images=images)
+    here = runs_here(config, template=template, images=images, engines=engines)
     yield answered("variants", lambda: _variants(config))
-    yield from machine_checks(config)
+    of_engine = tuple(engine_checks(config, engines)) if here and _deploys(config) else tuple(machine_checks(config))
+    yield from of_engine
     yield from server_checks(config, reached_from_here=here)
     token, why_not = _hub_token(config)
     local = here or on_this_machine()
     yield answered("data", lambda: _data(config, token, local), _refusing(config.workload.dataset))
-    tokenizer = answered("tokenizer", lambda: _tokenizer(config, token, local), _refusing(config.tokenizer or ""))
-    yield _unless_without(why_not, tokenizer)
-    if config.model and "@" not in config.model and _deploys(config):
+    if all(check.name != "tokenizer" for check in of_engine):
+        tokenizer = answered("tokenizer", lambda: _tokenizer(config, token, local), _refusing(config.tokenizer or ""))
+        yield _unless_without(why_not, tokenizer)
+    if config.model and "@" not in config.model and _deploys(config) and not here:
         yield _unless_without(why_not, answered("model", lambda: _hub_model(config, token), HUB_SAYS_NO))
     if here:
         yield Check(name="google-cloud", status="not needed", text=NO_CLOUD, hint=None)
@@ -49,9 +57,17 @@ def checks(config: Config, *, template: str | None = None, images: Sequence[str]
     yield from image_checks(config, template=template, images=images)
 
 
-def runs_here(config: Config, *, template: str | None, images: Sequence[str]) -> bool:
-    """Whether `run` is meant: what it measures runs already, at URLs, and nothing is named that `submit` needs."""
-    return all(variant.url for variant in config.variants) and template is None and not images
+def runs_here(config: Config, *, template: str | None, images: Sequence[str], engines: Path | None = None) -> bool:
+    """Whether `run` is meant, and not `submit`, for which something would be named that only it takes.
+
+    What runs at URLs can be measured from here. What is deployed is this machine's where engines of it are named, or
+    where the config names no machine of Vertex AI, or no project; but not in a shell that Local Vertex's jobs go to.
+    """
+    if template is not None or images or any(variant.endpoint for variant in config.variants):
+        return False
+    if engines is not None or not _deploys(config):
+        return True
+    return (config.project is None or config.serving.machine_type == THIS_MACHINE) and not on_this_machine()
 
 
 def _variants(config: Config) -> Check | str:

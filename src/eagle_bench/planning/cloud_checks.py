@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from eagle_bench.adapters import iam
 from eagle_bench.adapters.storage import split
-from eagle_bench.adapters.vertex_address import Place, credentials
+from eagle_bench.adapters.vertex_address import credentials, place_of
 from eagle_bench.adapters.vertex_models import check_publisher_model
 from eagle_bench.adapters.vertex_quota import Quota, quota, quota_id
 from eagle_bench.config import Config
@@ -62,7 +62,7 @@ def _credentials() -> str:
 
 def _model(config: Config) -> str:
     assert config.model is not None
-    check_publisher_model(Place(config.project, config.location), config.model)
+    check_publisher_model(place_of(config), config.model)
     licence = "" if config.serving.accept_eula else " If it has a licence, `serving.accept_eula: true` is needed."
     return f"Model Garden has {config.model}.{licence}"
 
@@ -139,7 +139,7 @@ def _secrets(config: Config) -> Check | str:
 
 
 def _quota(config: Config) -> Check | str:
-    place = Place(config.project, config.location)
+    place = place_of(config)
     wanted: Counter[tuple[str, bool]] = Counter()
     for spec in resolve(config):
         if spec.serving and spec.serving.reservation:

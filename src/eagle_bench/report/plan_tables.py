@@ -20,18 +20,18 @@ def endpoints(plan: RunPlan) -> Table:
         f"Endpoints, deployed with {models[0]}" if models else "Endpoints, which run already and are never touched"
     )
     table = Table(caption, heads, tuple(_row(one) for one in plan.endpoints), frozenset({2, 3, 4}))
-    return table if models else table.only("Variant", "Where", "Hours")
+    return table if _paid(plan) else table.only("Variant", "Where", "Hours")
 
 
 def totals(plan: RunPlan) -> Iterator[str]:
     """The whole run."""
     found = plan.estimate
-    cost = f", {money(found.run_cost)}" if _deploys(plan) else ""
+    cost = f", {money(found.run_cost)}" if _paid(plan) else ""
     yield (
         f"The run: {found.run_h.shown('h')}{cost}; {count(found.requests, 'request')} an endpoint "
         f"at concurrency {levels(plan.levels)}, {count(plan.prompts_needed, 'prompt')}, none used twice."
     )
-    if found.run_cost is None and _deploys(plan):
+    if found.run_cost is None and _paid(plan):
         yield "Set `price_per_hour` (of one endpoint) for the cost: prices differ by region and contract."
 
 
@@ -77,6 +77,11 @@ def _names(checks: Sequence[Check], status: Status) -> list[str]:
 
 def _deploys(plan: RunPlan) -> bool:
     return any(one.kind == "deployed" for one in plan.endpoints)
+
+
+def _paid(plan: RunPlan) -> bool:
+    """Whether somebody is paid for machines, or it is asked what they cost."""
+    return _deploys(plan) and not (plan.on_this_machine and plan.estimate.run_cost is None)
 
 
 def money(found: Range | None) -> str:

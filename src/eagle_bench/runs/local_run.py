@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, vertex
 from eagle_bench.adapters.pipeline_template import compile_template, parameters
+from eagle_bench.adapters.vertex_address import place_of
 from eagle_bench.config import Config
 from eagle_bench.errors import ServiceError
 from eagle_bench.local_vertex.server import LocalVertex
@@ -142,7 +143,7 @@ class _Tail:
 
 def _give_back(config: Config, run_id: str, say: Say) -> tuple[vertex.Left, ...]:
     """Do what the pipeline's own teardown could not (no task starts in a cancelled job); what is left comes back."""
-    place = vertex.Place(config.project, config.location)
+    place = place_of(config)
     left: list[vertex.Left] = []
     for spec in resolve(config):
         if spec.deployed:
