@@ -71,10 +71,9 @@ def _presence(grid: Grid) -> Iterator[Warning]:
             code, said = "missing_cell", "was planned and did not come in; look at that step's log"
         else:
             continue
-        text = f"{variant} at concurrency {level} {said}."
-        yield Warning(code=code, variant=variant, concurrency=level, text=text)
+        yield Warning(code=code, variant=variant, concurrency=level, text=f"{said}.")
     for variant, level in sorted(set(grid.unplanned)):
-        text = f"{variant} at concurrency {level} is not part of the plan and was left out."
+        text = "is not part of the plan and was left out."
         yield Warning(code="unplanned_cell", variant=variant, concurrency=level, text=text)
 
 

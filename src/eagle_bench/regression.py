@@ -121,7 +121,7 @@ def table(found: list[Regression], limit: float) -> Table:
         for one in found
     )
     heads = ("Variant", "Concurrency", "Metric", "Before", "Now", "Worse by")
-    return Table(f"Worse than before by more than {percent(limit)}", heads, rows, frozenset({1, 3, 4, 5}))
+    return Table(f"Worse than before by more than {percent(limit)}", heads, rows, frozenset({1, 3, 4, 5}), keys=3)
 
 
 def _shown(attribute: str, value: float) -> str:

@@ -14,11 +14,14 @@ import pytest
 from rich.console import Console
 
 import golden_file
-from eagle_bench.comparison import Comparison
-from eagle_bench.report import cell, html, markdown, scalars, terminal
+from eagle_bench.analysis import compare
+from eagle_bench.comparison import Comparison, Plan
+from eagle_bench.report import cell, html, markdown, scalars, tables, terminal
 from eagle_bench.report.tables import measured
 from eagle_bench.results import CellResult
 from reports import CASES, HOSTILE, hostile, one_level, six_levels_three_variants, variant_failed
+from simulated_cells import BASELINE, EAGLE, Engine
+from simulated_cells import cell as simulated
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "report"
 VOID = {"meta", "br", "img", "link", "hr", "input", "use", "path"}
@@ -195,6 +198,50 @@ def test_the_terminal_holds_the_same_facts() -> None:
     for level in comparison.comparisons:
         tpot = level.speedup.tpot
         assert f"{tpot.estimate:.2f}× ({tpot.family_low:.2f}–{tpot.family_high:.2f})" in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("name", [*CASES, "five_variants"])
+def test_tables_fit_the_terminal(name: str, width: int) -> None:
+    """Columns that have no room stand below the others: no head and no number goes on in another line."""
+    comparison = five_variants() if name == "five_variants" else saved(name)
+    out = io.StringIO()
+    terminal.print_comparison(comparison, Console(file=out, width=width))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert max(map(len, lines)) <= width
+    shown = [tables.measured(comparison), tables.verdicts(comparison)]
+    shown += filter(None, [tables.costs(comparison), tables.objectives(comparison), tables.failures(comparison)])
+    for table in shown:
+        for column, head in enumerate(table.heads):
+            if head in NOT_IN_80 or len(head) > 40:
+                continue
+            words = {head, *(row[column] for row in table.rows if column in table.numeric)}
+            assert not [word for word in words if not any(word in line for line in lines)], (table.caption, head)
+
+
+NOT_IN_80 = {"E2E", "TPOT p90", "TTFT p90", "Requests", "TTFT", "Pairs"}
+
+
+def five_variants() -> Comparison:
+    """Names of a good length, all requests of one variant failed, and a price and an objective: the widest tables."""
+    dead = Engine(failing=1.0, error=("server-error", 503, "no capacity: the replica is restarting"))
+    engines = {f"eagle3-with-{steps}-steps": EAGLE for steps in (3, 4, 5)} | {"ngram-of-five-tokens": dead}
+    return compare(
+        Plan(
+            baseline="baseline",
+            variants=("baseline", *engines),
+            levels=(1, 128),
+            price_per_hour=88.0,
+            slo_ttft_ms=250.0,
+            slo_tpot_ms=20.0,
+        ),
+        [
+            CellResult.model_validate(simulated(variant, level, engine))
+            for variant, engine in {"baseline": BASELINE, **engines}.items()
+            for level in (1, 128)
+        ],
+        resamples=200,
+    )
 
 
 def test_the_terminal_shows_hostile_text_as_text() -> None:

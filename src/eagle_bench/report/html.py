@@ -13,7 +13,7 @@ from eagle_bench.comparison import Comparison, Decision
 from eagle_bench.cost import largest_meeting_slo
 from eagle_bench.plain_text import plain_if_text
 from eagle_bench.report import charts, svg, tables
-from eagle_bench.report.markdown import grouped
+from eagle_bench.report.findings import Finding, grouped, together
 from eagle_bench.units import conjunction, count, levels, milliseconds
 
 if TYPE_CHECKING:
@@ -91,14 +91,16 @@ def _facts(comparison: Comparison) -> list[tuple[str, str]]:
     return facts
 
 
-def _reasons(comparison: Comparison) -> list[tuple[str, int, str]]:
+def _reasons(comparison: Comparison) -> list[tuple[str, str]]:
     """Why levels are open or out, with what would settle them."""
-    found = []
+    found: list[Finding] = []
     for level in comparison.comparisons:
         if level.verdict in ("inconclusive", "invalid"):
             more = f"; about {count(level.more_prompts, 'more prompt')} would settle it" if level.more_prompts else ""
-            found += [(level.variant, level.concurrency, f"{reason}{more}") for reason in level.reasons]
-    return found
+            # With the text for a kind only equal ones are one: bounds of several levels in a sentence can't be read.
+            said = [f"{reason}{more}" for reason in level.reasons]
+            found += [Finding(text, level.variant, level.concurrency, text) for text in said]
+    return together(found)
 
 
 def _best(comparison: Comparison) -> list[tuple[str, str]]:

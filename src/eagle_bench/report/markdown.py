@@ -7,6 +7,7 @@ import re
 from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain
 from eagle_bench.report import tables
+from eagle_bench.report.findings import grouped
 from eagle_bench.report.tables import Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
@@ -30,15 +31,6 @@ def render(comparison: Comparison) -> str:
     if comparison.warnings:
         parts += ["## What to check", "\n".join(f"- {_warning(w)}" for w in grouped(comparison))]
     return "\n\n".join(parts) + "\n"
-
-
-def grouped(comparison: Comparison) -> list[tuple[str, str]]:
-    """Warnings as (where, text), in order."""
-    found = []
-    for warning in comparison.warnings:
-        at = f"concurrency {warning.concurrency}" if warning.concurrency is not None else ""
-        found.append((", ".join(part for part in (warning.variant, at) if part), warning.text))
-    return found
 
 
 def escape(text: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
 from eagle_bench.results import CellResult
@@ -11,19 +12,23 @@ from eagle_bench.units import NOTHING, dollars, milliseconds, percent, rate, sig
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its heads; `numeric` columns stand to the right, the first column heads its row."""
+    """A table with its heads; `numeric` columns stand to the right, the first `keys` columns say what a row is about."""
 
     caption: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = field(default_factory=frozenset)
+    keys: int = 1
 
     def only(self, *heads: str) -> Table:
-        """The table with some of its columns, for where there is little room."""
-        kept = [place for place, head in enumerate(self.heads) if head in heads]
-        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
-        numeric = frozenset(new for new, place in enumerate(kept) if place in self.numeric)
-        return Table(self.caption, tuple(self.heads[place] for place in kept), rows, numeric)
+        """The table with some of its columns, the keys among them, for where there is little room."""
+        return self.columns([place for place, head in enumerate(self.heads) if head in heads])
+
+    def columns(self, places: Sequence[int]) -> Table:
+        """The table with the columns at these places, the keys among them."""
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        numeric = frozenset(new for new, place in enumerate(places) if place in self.numeric)
+        return replace(self, heads=tuple(self.heads[place] for place in places), rows=rows, numeric=numeric)
 
 
 def name(comparison: Comparison, variant: str) -> str:
@@ -66,7 +71,7 @@ def verdicts(comparison: Comparison) -> Table:
         f"Speed-up over {comparison.baseline}, above 1 is better, with 95 % intervals: of TPOT for all levels at once "
         "(they decide), of the others for each level"
     )
-    return Table(caption, heads, rows, frozenset({1, 3, 4, 5, 6, 7}))
+    return Table(caption, heads, rows, frozenset({1, 3, 4, 5, 6, 7}), keys=2)
 
 
 PERCENTILES = ", 90th percentiles"
@@ -83,7 +88,7 @@ def measured(comparison: Comparison) -> Table:
     caption = (
         f"What was measured: medians of completed requests{PERCENTILES}, rates while the concurrency was held{proxy}"
     )
-    return Table(caption, heads, rows, frozenset(range(1, 11)))
+    return Table(caption, heads, rows, frozenset(range(1, 11)), keys=2)
 
 
 def _acceptance_length(cell: CellResult | None) -> str:
@@ -125,8 +130,11 @@ def costs(comparison: Comparison) -> Table | None:
         )
         for level in comparison.levels
     )
-    heads = ("Concurrency", *comparison.variants, *(f"{variant}: break-even price per hour" for variant in others))
-    caption = f"Dollars per million output tokens at {dollars(price)} an hour, the endpoint busy at that concurrency"
+    heads = ("Concurrency", *comparison.variants, *(f"{variant}: break-even" for variant in others))
+    caption = (
+        f"Dollars per million output tokens at {dollars(price)} an hour, the endpoint busy at that concurrency; break-even: "
+        f"the price per hour at which a token costs what it costs with {comparison.baseline}"
+    )
     return Table(caption, heads, rows, frozenset(range(1, len(heads))))
 
 
@@ -146,13 +154,15 @@ def objectives(comparison: Comparison) -> Table | None:
         (str(level), *(_kept(views[variant, level], goodput.get((variant, level))) for variant in comparison.variants))
         for level in comparison.levels
     )
-    caption = f"Objective: {' and '.join(limits)} for 90 % of the requests"
+    caption = (
+        f"Objective: {' and '.join(limits)} for 90 % of the requests; in brackets the goodput, requests that keep it"
+    )
     return Table(caption, ("Concurrency", *comparison.variants), rows)
 
 
 def _kept(view: CellView, goodput: float | None) -> str:
     said = {True: "kept", False: "missed", None: NOTHING}[view.meets_slo]
-    return said if goodput is None or view.problem else f"{said} (goodput {rate(goodput, 'req/s')})"
+    return said if goodput is None or view.problem else f"{said} ({rate(goodput, 'req/s')})"
 
 
 def answers(comparison: Comparison) -> Table | None:
@@ -172,7 +182,8 @@ def answers(comparison: Comparison) -> Table | None:
         for found in comparison.losslessness
     )
     heads = ("Variant", "Concurrency", "Same as the baseline", "Baseline run twice", "First difference (median)")
-    return Table("Answers at temperature 0 that are the same, character for character", heads, rows, frozenset({1}))
+    caption = "Answers at temperature 0 that are the same, character for character"
+    return Table(caption, heads, rows, frozenset({1}), keys=2)
 
 
 def failures(comparison: Comparison) -> Table | None:
@@ -194,6 +205,7 @@ def failures(comparison: Comparison) -> Table | None:
         ("Variant", "Concurrency", "Requests", "Cause", "The server's words"),
         rows,
         frozenset({1, 2}),
+        keys=2,
     )
 
 
@@ -251,7 +263,7 @@ def acceptance(comparison: Comparison) -> Table | None:
     )
     heads = ("Variant", "Concurrency", "Acceptance length", "Drafted", "Accepted", "Steps with a draft", "Told by")
     caption = "Tokens that one step of the target model yields; 1 is no help"
-    return Table(caption, heads, rows, frozenset({1, 2, 3, 4, 5}))
+    return Table(caption, heads, rows, frozenset({1, 2, 3, 4, 5}), keys=2)
 
 
 def environment(comparison: Comparison) -> Table | None:

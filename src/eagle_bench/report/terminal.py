@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -12,11 +14,16 @@ from rich.text import Text
 from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain_line
 from eagle_bench.report import tables
-from eagle_bench.report.markdown import grouped
+from eagle_bench.report.findings import grouped
 from eagle_bench.report.plan_tables import conclusion
 from eagle_bench.run_plan import Check
 
 _WIDE = 125
+_GAP = 2  # between columns
+_WORDS, _LONGEST = (
+    12,
+    40,
+)  # what a column of words can be narrowed to; what any column can, whatever a variant's name is
 _STYLES = {"faster": "green", "slower": "red", "inconclusive": "yellow", "invalid": "magenta"}
 _CHECKED = {
     "ok": "green",
@@ -53,19 +60,51 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 
 def print_table(table: tables.Table, console: Console) -> None:
-    rich = RichTable(
-        title=Text(plain_line(table.caption), style="bold"), title_justify="left", header_style="bold", show_edge=False
-    )
+    """Print a table; columns that have no room beside the others stand below them, each row with its keys again."""
+    console.print(Text(plain_line(table.caption), style="bold"))
+    for part in _parts(table, console.width):
+        console.print(_drawn(part))
+        console.print()
+
+
+def _parts(table: tables.Table, width: int) -> Iterator[tables.Table]:
+    widths = [_width(table, column) + _GAP for column in range(len(table.heads))]
+    keys = list(range(table.keys))
+    room = width + _GAP - sum(widths[: table.keys])
+    places: list[int] = []
+    for column in range(table.keys, len(table.heads)):
+        if places and sum(widths[place] for place in (*places, column)) > room:
+            yield table.columns([*keys, *places])
+            places = []
+        places.append(column)
+    yield table.columns([*keys, *places])
+
+
+def _width(table: tables.Table, column: int) -> int:
+    """What a column takes: numbers all of it, and words at least some, as they can go on in the next line."""
+    head = cell_len(plain_line(table.heads[column]))
+    widest = max(head, *(cell_len(plain_line(row[column])) for row in table.rows))
+    return min(widest, _LONGEST if column in table.numeric else max(_WORDS, min(head, _LONGEST)))
+
+
+def _drawn(table: tables.Table) -> RichTable:
+    rich = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column, head in enumerate(table.heads):
-        rich.add_column(Text(plain_line(head)), justify="right" if column in table.numeric else "left", overflow="fold")
+        rich.add_column(
+            Text(plain_line(head)),
+            justify="right" if column in table.numeric else "left",
+            overflow="fold",
+            no_wrap=column in table.numeric and _width(table, column) < _LONGEST,
+            min_width=_width(table, column),
+        )
+    grouped = len({row[0] for row in table.rows}) < len(table.rows)
     last = None
     for row in table.rows:
-        if last is not None and row[0] != last:
+        if grouped and last is not None and row[0] != last:
             rich.add_section()
         last = row[0]
         rich.add_row(*(Text(plain_line(cell), style=_STYLES.get(cell, "")) for cell in row))
-    console.print(rich)
-    console.print()
+    return rich
 
 
 def print_checks(checks: Sequence[Check], console: Console) -> None:
