@@ -97,6 +97,22 @@ def resume(parameters: Mapping[str, Any], earlier: EarlierRun) -> dict[str, Any]
     }
 
 
+def taken_and_left(parameters: Mapping[str, Any]) -> tuple[str, str]:
+    """In words, the cells that a resumed run takes and those that it measures, by the parameters that `resume` made."""
+    taken: list[str] = []
+    left: list[str] = []
+    for spec in map(VariantSpec.model_validate, parameters["variants"]):
+        planned = [int(level) for level in parameters["concurrency"]]
+        measured = spec.levels_of(planned)
+        taken += _at(spec.id, [level for level in planned if level not in measured])
+        left += _at(spec.id, measured)
+    return ", ".join(taken), ", ".join(left)
+
+
+def _at(variant: str, levels: Sequence[int]) -> list[str]:
+    return [f"{variant} at concurrency {conjunction([str(level) for level in levels])}"] if levels else []
+
+
 def addresses(earlier: Mapping[str, Any]) -> Iterator[str]:
     """The places of the cells that the `earlier` of a run's parameters names."""
     for folder, names in earlier.get("cells", {}).items():

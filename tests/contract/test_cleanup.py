@@ -95,12 +95,12 @@ def test_what_a_running_job_uses_is_kept_until_it_is_cancelled(running, server):
 
     listed = cleanup(running)
     assert listed.returncode == 0
-    assert "its job is RUNNING" in listed.stdout
+    assert "its job is running" in listed.stdout
     assert "--yes deletes" not in listed.stdout
 
     refused = cleanup(running, "--yes")
     assert refused.returncode == 2
-    assert f"the job {running} is RUNNING" in refused.stderr
+    assert f"the job {running} is running" in refused.stderr
     assert before <= {made.resource for made in vertex.leftovers(PLACE)}
 
     by_age = cleanup("--older-than", "0m", "--yes", "--json")

@@ -71,7 +71,7 @@ def test_our_cells_in_a_folder(
     assert "Turn on eagle3" in (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     printed = capsys.readouterr().out
     assert "Turn on eagle3 up to concurrency 4" in " ".join(printed.split())
-    assert printed.splitlines()[-1] == "./out/report.html", "as the user spelt it"
+    assert printed.endswith("\nreport:  ./out/report.html\nresults: ./out/comparison.json\n"), "as the user spelt it"
 
 
 def test_keys_that_a_newer_writer_added_are_no_fault(tmp_path: Path) -> None:

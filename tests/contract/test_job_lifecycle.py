@@ -124,15 +124,15 @@ def test_a_job_is_submitted_and_watched_to_its_end(server, first):
     assert f"its results go to {folder}\n" in text
     assert folder.is_dir()
     assert text.count("no answer, trying again") == 2
-    assert "stage-data: SUCCEEDED after " in text
+    assert "stage-data: done after " in text
     for variant in ("baseline", "eagle3"):
         for task in ("deploy-endpoint", "smoke-test", "benchmark", "teardown"):
-            assert f"{task} of {variant}: SUCCEEDED after " in text
-    assert "compare: SUCCEEDED after " in text
-    assert "conclude: FAILED after " in text
+            assert f"{task} of {variant}: done after " in text
+    assert "compare: done after " in text
+    assert "conclude: failed after " in text
     assert first.done.returncode == 4, first.done.stderr
     assert f"eagle-bench fetch {first.name}" in first.done.stderr
-    assert "the job ended FAILED. " in first.done.stderr
+    assert "the job failed: no usable result: " in first.done.stderr
     assert "Failed to handle the job" not in text + first.done.stderr
     job = job_of(first.name)
     assert job.labels["team"] == "serving"
@@ -167,8 +167,8 @@ def test_a_variant_that_does_not_answer_costs_no_level(first):
 def test_a_failed_job_is_fetched(first, tmp_path):
     done = run("fetch", first.name, "--out", tmp_path / "out")
     assert done.returncode in (0, 4), done.stderr
-    assert "FAILED" in done.stdout
-    assert "conclude: FAILED: " in done.stderr
+    assert ": failed\n" in done.stdout
+    assert "conclude: failed: " in done.stderr
     for name in ("report.html", "comparison.json", "summary.md", "run.json"):
         assert (tmp_path / "out" / name).is_file()
     answer = json.loads((tmp_path / "out" / "comparison.json").read_text())
@@ -179,6 +179,10 @@ def test_a_failed_job_is_fetched(first, tmp_path):
 def test_a_job_goes_on_with_another_and_measures_only_what_is_missing(first, second, tmp_path):
     assert second.done.returncode == 0, second.done.stderr
     run_id = first.name.rsplit("/", 1)[-1]
+    assert (
+        f"taken from {run_id}: baseline at concurrency 1 and 2, eagle3 at concurrency 1; measured now: "
+        "eagle3 at concurrency 2; the new job has the results of both\n"
+    ) in second.done.stderr
     done = run("fetch", second.name.rsplit("/", 1)[-1], "--project", PLACE.project, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     cells = {path.name: json.loads(path.read_text()) for path in (tmp_path / "out" / "results").iterdir()}
@@ -315,7 +319,7 @@ def deploying(server, config, tmp_path):
 
 def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_how_to_end_it(deploying, until):
     watched = Watched(deploying, terminal=False)
-    watched.until("deploy-endpoint of baseline: RUNNING")
+    watched.until("deploy-endpoint of baseline: running")
     watched.interrupt()
     assert watched.finish() == 130
     name = name_in(watched.text)
@@ -347,10 +351,10 @@ def test_a_job_that_still_runs_is_fetched_as_far_as_it_is(server, deploying, unt
     assert "still running: 1 of 4 cells so far" in done.stderr
     report = (tmp_path / "out" / "report.html").read_text()
     assert "still running: 1 of 4 cells so far" in report
-    assert "eagle3 at concurrency 1 has not been measured yet" in report
+    assert "<strong>eagle3 at concurrency 1 and 2</strong>: has not been measured yet" in report
     for text in (done.stdout, done.stderr, nothing.stderr, report):
         assert "did not come in" not in text
-        assert "the run ended" not in text
+        assert "no usable result" not in text
 
     assert run(*cancel.partition("eagle-bench ")[2].split()).returncode == 0
     assert vertex.leftovers(PLACE) == ()
@@ -358,7 +362,7 @@ def test_a_job_that_still_runs_is_fetched_as_far_as_it_is(server, deploying, unt
 
 def test_ctrl_c_at_a_terminal_asks_and_can_cancel(deploying, until):
     watched = Watched(deploying, terminal=True)
-    watched.until("deploy-endpoint of baseline: RUNNING")
+    watched.until("deploy-endpoint of baseline: running")
     watched.interrupt("wait")
     until(lambda: vertex.leftovers(PLACE))
     watched.interrupt("cancel")

@@ -72,9 +72,9 @@ def test_each_change_is_told_once_and_loops_are_not() -> None:
         "1", "benchmark", "FAILED", "it broke", "eagle3", 2, started=NOON, ended=NOON + timedelta(seconds=85)
     )
     loop = TaskState("2", "for-loop-1", "RUNNING")
-    assert lines.of(state(loop, running), NOON) == ["benchmark of eagle3 at concurrency 2: RUNNING"]
+    assert lines.of(state(loop, running), NOON) == ["benchmark of eagle3 at concurrency 2: running"]
     assert lines.of(state(loop, running), NOON) == []
-    assert lines.of(state(loop, ended), NOON) == ["benchmark of eagle3 at concurrency 2: FAILED after 85 s: it broke"]
+    assert lines.of(state(loop, ended), NOON) == ["benchmark of eagle3 at concurrency 2: failed after 85 s: it broke"]
 
 
 def test_silence_is_broken_by_what_is_running_and_since_when() -> None:
@@ -97,4 +97,4 @@ def test_silence_is_broken_by_what_is_running_and_since_when() -> None:
 def test_a_job_without_a_task_says_how_it_stands() -> None:
     lines = JobLines()
     assert lines.of(state(job="PENDING"), NOON) == []
-    assert lines.of(state(job="PENDING"), NOON + HEARTBEAT) == ["the job is PENDING; no task is running"]
+    assert lines.of(state(job="PENDING"), NOON + HEARTBEAT) == ["the job is waiting to start; no task is running"]

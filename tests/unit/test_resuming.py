@@ -13,7 +13,7 @@ from eagle_bench import config_file
 from eagle_bench.adapters.pipeline_template import parameters
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult
-from eagle_bench.resuming import EarlierRun, Kept, addresses, resume, whole
+from eagle_bench.resuming import EarlierRun, Kept, addresses, resume, taken_and_left, whole
 from simulated_cells import cell
 
 CONFIG = {
@@ -53,6 +53,21 @@ def test_each_cell_is_either_taken_or_measured(there: set[tuple[str, int]]) -> N
     assert {key: value for key, value in new.items() if key not in ("variants", "earlier")} == {
         key: value for key, value in told().items() if key not in ("variants", "earlier")
     }
+
+
+@pytest.mark.parametrize(
+    ("there", "taken", "left"),
+    [
+        ([("baseline", 1), ("baseline", 2)], "baseline at concurrency 1 and 2", "eagle3 at concurrency 1 and 2"),
+        (
+            [("baseline", 1), ("eagle3", 1), ("eagle3", 2)],
+            "baseline at concurrency 1, eagle3 at concurrency 1 and 2",
+            "baseline at concurrency 2",
+        ),
+    ],
+)
+def test_what_is_taken_and_what_is_measured_is_said(there: list[tuple[str, int]], taken: str, left: str) -> None:
+    assert taken_and_left(resume(told(), earlier(*(kept(*key) for key in there)))) == (taken, left)
 
 
 def test_numbers_that_became_floats_on_the_way_are_the_same_numbers() -> None:

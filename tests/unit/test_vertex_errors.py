@@ -8,7 +8,7 @@ import pytest
 from eagle_bench import cli
 from eagle_bench.adapters.running_jobs import reason
 from eagle_bench.adapters.vertex_errors import service_error
-from eagle_bench.commands import shown
+from eagle_bench.commands.states import shown_reason
 from eagle_bench.errors import because
 
 POOL = "HTTPSConnectionPool(host='us-central1-aiplatform.googleapis.com', port=443)"
@@ -65,14 +65,14 @@ def test_credentials_that_are_not_there_are_no_refusal(said, message):
 def test_a_jobs_error_is_shown_without_what_stands_above_it_and_whole_with_debug(monkeypatch):
     assert reason("disk full; Job (project_id = p, job_id = 1) is failed due to the above error.") == "disk full"
     assert reason(None) is None
-    assert shown.shown_reason(ADDED) is None
-    assert shown.shown_reason(ADDED, said=False) == ADDED.partition(";")[0]
+    assert shown_reason(ADDED) is None
+    assert shown_reason(ADDED, said=False) == ADDED.partition(";")[0]
 
     import click
 
     @click.command()
     def tell():
-        click.echo(shown.shown_reason(ADDED))
+        click.echo(shown_reason(ADDED))
 
     monkeypatch.setattr(cli.Commands, "get_command", lambda *_: tell)
     monkeypatch.setitem(cli.COMMANDS, "tell", "")

@@ -49,6 +49,7 @@ def command(
         raise click.UsageError("--cancel needs a RUN_ID: its job is the one to cancel.")
     least = age(older_than) if older_than else timedelta(0)
     from eagle_bench.adapters import vertex
+    from eagle_bench.commands.states import in_words
 
     place = vertex.Place(project, location)
     if cancel and yes:
@@ -56,7 +57,7 @@ def command(
 
         say = partial(click.echo, err=as_json)
         state = cancel_and_give_back(f"{place}/pipelineJobs/{run_id}", say)
-        say(f"the job {run_id} is {state.state}")
+        say(f"the job {run_id} is {in_words(state.state)}")
     found = [made for made in vertex.leftovers(place, run_id) if datetime.now(UTC) - made.created >= least]
     # With --cancel it was seen to its end, or waited for as long as anybody should.
     jobs = {} if cancel and yes else _running(place, [run_id] if run_id else [made.run for made in found])
@@ -64,7 +65,7 @@ def command(
     free = [made for made in found if made.resource not in in_use]
     with json_output.json_only(as_json) as tell:
         for made in found:
-            job = f", its job is {in_use[made.resource]}" if made.resource in in_use else ""
+            job = f", its job is {in_words(in_use[made.resource])}" if made.resource in in_use else ""
             click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC{job}")
         if not found:
             known = run_id is None or (cancel and yes) or run_id in jobs
@@ -79,7 +80,7 @@ def command(
         tell(_outcome(found, in_use, reports))
     if run_id in jobs and yes:
         raise InputError(
-            f"nothing was deleted: the job {run_id} is {jobs[run_id]} and needs its endpoints.",
+            f"nothing was deleted: the job {run_id} is {in_words(jobs[run_id])} and needs its endpoints.",
             hint=f"Wait for its end, or cancel it and give everything back: eagle-bench cleanup {run_id} "
             f"--project {place.project} --location {place.location} --cancel --yes",
         )

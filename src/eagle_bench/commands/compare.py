@@ -16,7 +16,6 @@ from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult
 from eagle_bench.fields import MOST_DOLLARS
 from eagle_bench.nearest import did_you_mean
-from eagle_bench.plain_text import plain
 from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
 from eagle_bench.units import count, percent
@@ -130,10 +129,14 @@ def command(
     FILE is a cell.json, a JSON file that `vllm bench serve --save-result` wrote (with --save-detailed for
     intervals), or a folder of them.
     """
+    from rich.console import Console
+
     from eagle_bench import regression
     from eagle_bench.adapters.whole_files import write_files
     from eagle_bench.analysis import compare
+    from eagle_bench.commands.shown import show_files
     from eagle_bench.report.answer_files import answer_files
+    from eagle_bench.report.terminal import print_comparison
 
     if against is not None:
         _keep_reference(against, Path(out))
@@ -150,13 +153,15 @@ def command(
     )
     comparison = compare(plan, cells)
     write_files(answer_files(comparison, Path(out)))
-    report = _spelt(out, REPORT)
     worse = regression.regressions(old, comparison, max_regression) if old else None
     with json_output.json_only(as_json) as tell:
         tell(_outcome(comparison, out, worse))
-        _print(comparison, report)
+        print_comparison(comparison, Console())
+        show_files(_spelt(out, REPORT), _spelt(out, COMPARISON))
         if all(level.verdict == "invalid" for level in comparison.comparisons):
-            raise NoUsableResult("no level has a valid comparison.", hint=f"{report} says why, level by level.")
+            raise NoUsableResult(
+                "no level has a valid comparison.", hint=f"{_spelt(out, REPORT)} says why, level by level."
+            )
         if worse:
             _gate(worse, max_regression)
 
@@ -203,16 +208,6 @@ def plan_of(cells: list[CellResult], baseline: str, again: str | None = None) ->
 def _spelt(out: str, name: str) -> str:
     """A file of the answer as the user spelt its folder: a Path would drop a leading "./"."""
     return os.path.join(out, name)  # noqa: PTH118
-
-
-def _print(comparison: Comparison, report: str) -> None:
-    from rich.console import Console
-
-    from eagle_bench.report.terminal import print_comparison
-
-    console = Console()
-    print_comparison(comparison, console)
-    console.print(f"\n{plain(report)}", highlight=False, soft_wrap=True, markup=False)
 
 
 def _outcome(comparison: Comparison, out: str, worse: list[Regression] | None) -> CompareOutcome:

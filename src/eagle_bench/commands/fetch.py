@@ -44,14 +44,16 @@ def command(job: str, out: Path | None, project: str | None, location: str, as_j
 def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     from eagle_bench.adapters import job_results
     from eagle_bench.commands.shown import outcome, show_results
+    from eagle_bench.commands.states import in_words, shown_reason
     from eagle_bench.runs.gathering import gather, make_room
     from eagle_bench.tasks.compare import require_usable
 
     state = found.state
-    click.echo(f"{found.run_id}: {state.state}{f': {state.reason}' if state.reason else ''}")
-    for task in state.tasks:
-        if task.error:
-            click.echo(f"{task.label}: {task.state}: {task.error}", err=True)
+    failed = [task for task in state.tasks if task.error]
+    why = shown_reason(state.error, said=bool(failed))
+    click.echo(f"{found.run_id}: {in_words(state.state)}{f': {why}' if why else ''}")
+    for task in failed:
+        click.echo(f"{task.label}: {in_words(task.state)}: {task.error}", err=True)
     with TemporaryDirectory() as scratch:
         job_results.download(found, Path(scratch))
         make_room(folder, lambda text: click.echo(text, err=True))

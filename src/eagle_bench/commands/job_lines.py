@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from eagle_bench.adapters.job_tasks import TaskState
 from eagle_bench.adapters.running_jobs import JobState
+from eagle_bench.commands.states import in_words
 from eagle_bench.units import duration
 
 HEARTBEAT = timedelta(minutes=1)
@@ -33,14 +34,18 @@ class JobLines:
             return []
         self._spoke = now
         running = [_since(task, now) for task in state.tasks if task.state == "RUNNING" and not task.groups]
-        return [f"still running: {', '.join(running)}" if running else f"the job is {state.state}; no task is running"]
+        return [
+            f"still running: {', '.join(running)}"
+            if running
+            else f"the job is {in_words(state.state)}; no task is running"
+        ]
 
 
 def _change(task: TaskState) -> str:
     took = ""
     if task.started and task.ended:
         took = f" after {duration((task.ended - task.started).total_seconds())}"
-    return f"{task.label}: {task.state}{took}{f': {task.error}' if task.error else ''}"
+    return f"{task.label}: {in_words(task.state)}{took}{f': {task.error}' if task.error else ''}"
 
 
 def _since(task: TaskState, now: datetime) -> str:

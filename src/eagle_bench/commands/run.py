@@ -16,7 +16,7 @@ import click
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
 from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
-from eagle_bench.errors import InputError, NoUsableResult
+from eagle_bench.errors import InputError, NoUsableResult, because
 from eagle_bench.units import count
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ Say = Callable[[str], None]
 @click.option(
     "--resume",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of an earlier run: its results are taken, and only what is missing is measured.",
+    help="Folder of an earlier run: its results are taken, only what is missing is measured, and all of it goes to --out.",
 )
 @json_output.option
 def command(
@@ -120,18 +120,20 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, go_on: str, tell: T
     Args:
         go_on: the command that measures what this run lacks.
     """
-    from eagle_bench.commands.shown import outcome, show_results, shown_reason
+    from eagle_bench.commands.shown import outcome, show_results
+    from eagle_bench.commands.states import failures
     from eagle_bench.tasks.compare import require_usable
 
     gathered = ended.gathered
+    # What could not be deleted is said by `_require_clean`, with the commands.
+    failed = [why for why in failures(ended.tasks, ended.error) if not (ended.left and why.startswith("teardown"))]
     tell(outcome(ended.run_id, ended.state, ended.error, gathered, folder, ended.left))
     if gathered.answer is None:
-        why = f" {shown}" if (shown := shown_reason(ended.error, said=False)) else ""
         if ended.state == "CANCELLED":
             _require_clean(ended)
             click.echo("interrupted before anything was measured; nothing is left running.", err=True)
             return INTERRUPTED
-        raise NoUsableResult(f"the run ended {ended.state} without a result.{why}", hint=f"Logs: {settings.state_dir}")
+        raise NoUsableResult(because("nothing was measured", "; ".join(failed)), hint=f"Logs: {settings.state_dir}")
     show_results(gathered.answer, folder, name_missing=ended.state == "SUCCEEDED")
     if ended.state == "CANCELLED":
         _require_clean(ended)
@@ -139,8 +141,7 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, go_on: str, tell: T
         _tell_missing(gathered, go_on)
         return INTERRUPTED
     if ended.state != "SUCCEEDED":
-        why = f" {shown}" if (shown := shown_reason(ended.error, said=_only_concluded(ended.error))) else ""
-        click.echo(f"the run ended {ended.state}; {gathered.kept}.{why}", err=True)
+        click.echo(f"{'; '.join([*failed, gathered.kept])}.", err=True)
         _tell_missing(gathered, go_on)
     require_usable(gathered.answer)
     _require_clean(ended)
@@ -153,11 +154,6 @@ def _tell_missing(gathered: Gathered, go_on: str) -> None:
     if missing:
         how = f"; go on with: {go_on}" if gathered.whole else ""
         click.echo(f"{missing} of {count(gathered.planned, 'cell')} were not measured to their end{how}", err=True)
-
-
-def _only_concluded(error: str | None) -> bool:
-    """Whether what failed is but the last task, which fails for what `require_usable` says here."""
-    return "tasks are: [conclude]" in (error or "")
 
 
 def _require_clean(ended: LocalRun) -> None:

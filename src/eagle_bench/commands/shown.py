@@ -1,4 +1,4 @@
-"""What `run` and `fetch` show of the results that they put into a folder."""
+"""What `run`, `fetch` and `compare` show of the results that they put into a folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ from eagle_bench.runs.gathering import RESULTS
 if TYPE_CHECKING:
     from eagle_bench.adapters.vertex import Left
     from eagle_bench.outcomes import RunOutcome
+    from eagle_bench.results import CellResult
     from eagle_bench.runs.gathering import Gathered
-
-
-FAILED_TASKS = "The failed tasks are: ["
 
 
 def outcome(
@@ -43,18 +41,9 @@ def outcome(
     )
 
 
-def shown_reason(error: str | None, *, said: bool = True) -> str | None:
-    """A job's error as it is shown: whole with --debug; else nothing, where it only names tasks whose errors were said.
-
-    Args:
-        said: whether the tasks' own errors stand above.
-    """
-    from eagle_bench.adapters.running_jobs import reason
-
-    context = click.get_current_context(silent=True)
-    if context and context.find_root().params.get("debug"):
-        return error
-    return None if said and error and FAILED_TASKS in error else reason(error)
+def show_files(report: str, *results: str) -> None:
+    """Say where an answer is, for people and for machines; last, so that it stays in sight."""
+    click.echo(f"\nreport:  {plain_line(report)}\nresults: {', '.join(map(plain_line, results))}")
 
 
 def show_results(answer: Comparison, folder: Path, *, name_missing: bool = True) -> None:
@@ -65,15 +54,18 @@ def show_results(answer: Comparison, folder: Path, *, name_missing: bool = True)
     """
     from rich.console import Console
 
+    from eagle_bench.report.findings import Finding, together
     from eagle_bench.report.terminal import print_comparison
 
     named = tuple(one for one in answer.warnings if name_missing or one.code != "missing_cell")
     print_comparison(answer.model_copy(update={"warnings": named}), Console())
-    click.echo(f"\nreport:  {folder / REPORT}\nresults: {folder / COMPARISON}, {folder / RESULTS}/")
-    for cell in answer.cells:
-        if cell.failure or cell.counts.failed:
-            why = cell.failure.message if cell.failure else "the report shows what the server said"
-            share = (
-                f"{cell.counts.failed} of {cell.counts.requested} requests failed: " if cell.counts.requested else ""
-            )
-            click.echo(plain_line(f"{cell.variant} at concurrency {cell.concurrency}: {share}{why[:200]}"), err=True)
+    show_files(str(folder / REPORT), str(folder / COMPARISON), f"{folder / RESULTS}/")
+    failed = [cell for cell in answer.cells if cell.failure or cell.counts.failed]
+    for where, text in together(Finding("failed", cell.variant, cell.concurrency, _failed(cell)) for cell in failed):
+        click.echo(plain_line(f"{where}: {text}"), err=True)
+
+
+def _failed(cell: CellResult) -> str:
+    why = cell.failure.message[:200] if cell.failure else "the report shows what the server said"
+    share = f"{cell.counts.failed} of {cell.counts.requested} requests failed: " if cell.counts.requested else ""
+    return f"{share}{why}"

@@ -235,11 +235,14 @@ def _earlier(run: str, config: Config, place: Place) -> EarlierRun:
     """The run to go on with, once it is known that this config can."""
     from eagle_bench.adapters.pipeline_template import parameters
     from eagle_bench.commands.fetch import job_name
-    from eagle_bench.resuming import resume
+    from eagle_bench.resuming import resume, taken_and_left
     from eagle_bench.runs.earlier_runs import run_of
 
     earlier = run_of(job_name(run, place.project, place.location))
-    resume(parameters(config, {}), earlier)
+    taken, left = taken_and_left(resume(parameters(config, {}), earlier))
+    click.echo(
+        f"taken from {earlier.run_id}: {taken}; measured now: {left}; the new job has the results of both", err=True
+    )
     return earlier
 
 

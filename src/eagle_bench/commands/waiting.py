@@ -11,7 +11,7 @@ from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.vertex_address import Place
 from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
 from eagle_bench.commands.job_lines import JobLines
-from eagle_bench.commands.shown import shown_reason
+from eagle_bench.commands.states import failures, in_words, unusable
 from eagle_bench.errors import NoUsableResult, ServiceError
 from eagle_bench.plain_text import plain_line
 
@@ -54,15 +54,23 @@ def _follow(name: str, lines: JobLines) -> int:
         raise
     assert state is not None
     if state.state != "SUCCEEDED":
-        why = f" {shown}" if (shown := shown_reason(state.error)) else ""
         answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
         link = running_jobs.console_link(name)
         raise (ServiceError if answered else NoUsableResult)(
-            f"the job ended {state.state}.{why}",
+            _ending(state, answered),
             hint=f"{f'{link} – ' if link else ''}what there is: eagle-bench fetch {name}",
         )
-    _say(f"the job SUCCEEDED; report and results: eagle-bench fetch {name}")
+    _say(f"the job is done; report and results: eagle-bench fetch {name}")
     return 0
+
+
+def _ending(state: running_jobs.JobState, answered: bool) -> str:
+    """How a job ended that did not succeed, and why."""
+    why = "; ".join(failures(state.tasks, state.error) or filter(None, [unusable(state.tasks)]))
+    told = (
+        f"the job {'failed' if state.state == 'FAILED' else f'is {in_words(state.state)}'}{f': {why}' if why else ''}"
+    )
+    return f"{told}; its answer is there all the same." if answered else f"{told}."
 
 
 def _choice() -> str:
@@ -84,7 +92,7 @@ def _cancel(name: str) -> int:
     except KeyboardInterrupt:
         click.echo(f"not waited for. {_how_to_end(name)}", err=True)
         return INTERRUPTED
-    _say(f"the job is {state.state}, and nothing of it is left; what it measured: eagle-bench fetch {name}")
+    _say(f"the job is {in_words(state.state)}, and nothing of it is left; what it measured: eagle-bench fetch {name}")
     return INTERRUPTED
 
 

@@ -25,6 +25,7 @@ from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
 from eagle_bench.resuming import EarlierRun, Kept, whole
 from eagle_bench.tasks.compare import planned
+from eagle_bench.units import count
 
 RUN, RESULTS = "run.json", "results"
 
@@ -44,8 +45,12 @@ class Gathered:
     @property
     def kept(self) -> str:
         """How much there is, in words."""
-        part = f", {self.cells - self.whole} of them in part" if self.whole < self.cells else ""
-        return f"{self.cells} of {self.planned} cells were measured and kept{part}"
+        if not self.cells:
+            return f"none of {count(self.planned, 'cell')} was measured"
+        cells = f"all {self.cells} cells" if self.cells == self.planned else f"{self.cells} of {self.planned} cells"
+        part = self.cells - self.whole
+        how = "" if not part else ", in part" if part == self.cells else f", {part} of them in part"
+        return f"{cells} {'was measured and is' if self.cells == 1 else 'were measured and are'} kept{how}"
 
 
 def make_room(out: Path, say: Callable[[str], None]) -> Path:
@@ -121,9 +126,7 @@ def note(run_id: str, parameters: Mapping[str, Any], out: Path) -> None:
 def _so_far(answer: Comparison) -> Comparison:
     """The answer of a run that goes on: no cell has failed to come in yet."""
     warnings = (
-        one.model_copy(update={"text": f"{one.variant} at concurrency {one.concurrency} has not been measured yet."})
-        if one.code == "missing_cell"
-        else one
+        one.model_copy(update={"text": "has not been measured yet."}) if one.code == "missing_cell" else one
         for one in answer.warnings
     )
     return answer.model_copy(update={"warnings": tuple(warnings)})

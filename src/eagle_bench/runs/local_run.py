@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, vertex
+from eagle_bench.adapters.job_tasks import TaskState
 from eagle_bench.adapters.pipeline_template import compile_template, parameters
 from eagle_bench.adapters.vertex_address import place_of
 from eagle_bench.config import Config
@@ -17,7 +18,7 @@ from eagle_bench.errors import ServiceError
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
-from eagle_bench.resuming import EarlierRun, addresses, resume
+from eagle_bench.resuming import EarlierRun, addresses, resume, taken_and_left
 from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note, run_in
 from eagle_bench.sweep import Sweep
 from eagle_bench.variants import VariantSpec, resolve
@@ -35,6 +36,7 @@ class LocalRun:
     error: str | None
     gathered: Gathered
     left: tuple[vertex.Left, ...] = ()
+    tasks: tuple[TaskState, ...] = ()
 
 
 def run(
@@ -64,7 +66,10 @@ def run(
     specs = {variant["id"]: VariantSpec.model_validate(variant) for variant in values["variants"]}
     moved = make_room(out, say)
     if resumed and earlier and resumed.resolve() == out.resolve() and (moved / RESULTS).exists():
-        earlier = run_in(moved)
+        resumed, earlier = moved, run_in(moved)
+    if resumed:
+        have, lack = taken_and_left(values)
+        say(f"taken from {resumed}: {have}; measured now: {lack}; the results of both go to {out}")
     template = out / "pipeline.yaml"
     digest = compile_template(template, images=images)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
@@ -89,11 +94,12 @@ def run(
             state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
         except ServiceError as error:  # it ends with the server, and what it measured by then is kept
             state = running_jobs.JobState(name, "FAILED", f"Local Vertex lost the run: {error}", ())
-        left = _give_back(config, run_id, say)
+        not_deleted = _give_back(config, run_id, say)
     # The bucket went with Local Vertex: what lies in it is asked for of nobody any more.
     taken = set(addresses(told_to_run.get("earlier") or {}))
     kept = [one for one in earlier.cells if one.address in taken] if earlier else []
-    return LocalRun(run_id, state.state, state.error, gather(artifacts, run_id, told_to_run, out, earlier=kept), left)
+    gathered = gather(artifacts, run_id, told_to_run, out, earlier=kept)
+    return LocalRun(run_id, state.state, state.error, gathered, not_deleted, state.tasks)
 
 
 def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.JobState:

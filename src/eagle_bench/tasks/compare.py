@@ -145,6 +145,6 @@ def require_usable(answer: Comparison) -> None:
         return
     reasons = [reason for level in answer.comparisons for reason in level.reasons]
     raise NoUsableResult(
-        because("the run ended without a usable result", reasons[0] if reasons else "nothing was measured"),
+        because("no usable result", reasons[0] if reasons else "nothing was measured"),
         hint="The report shows what failed and why.",
     )

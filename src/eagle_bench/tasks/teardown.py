@@ -46,11 +46,14 @@ def teardown_all(
         ServiceError: something is left; the message names it and the command that deletes it.
     """
     if state:
-        say("run", f"ended {state}; making sure that nothing is left")
+        ended = {"SUCCEEDED": "measured", "FAILED": "a task failed"}.get(state, state.lower())
+        say("run", f"{ended}; checking that no endpoint and no model is left")
     specs = [VariantSpec.model_validate(variant) for variant in variants]
     left = [item for spec in specs if spec.deployed for item in _deleted(project, location, run_id, spec)]
     if left:
         raise vertex.not_deleted(left)
+    if state:
+        say("run", "no endpoint and no model is left")
 
 
 def _deleted(project: str, location: str, run_id: str, spec: VariantSpec) -> tuple[vertex.Left, ...]:
