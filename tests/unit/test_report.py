@@ -158,6 +158,21 @@ def test_all_four_charts_of_the_field_and_the_frontier_are_there() -> None:
         assert f'<section id="{section}"' in page
 
 
+@pytest.mark.parametrize("name", ["one_level", "six_levels_three_variants"])
+def test_what_lies_on_which_side_of_1_is_said_beside_the_picture_and_not_on_its_line(name: str) -> None:
+    page = html.render(saved(name))
+    picture = page[page.index('aria-labelledby="speedup-title"') :].partition("</svg>")[0]
+    line = re.search(r"M \S+ (\S+) \nL (\S+) \1 \n[^>]*stroke: var\(--ink\); stroke-width: 1.2", picture)
+    assert line
+    words = dict.fromkeys(("faster →", "← slower"))
+    for word in words:
+        found = re.search(rf"font-size: (\d+)px[^>]*translate\((\S+) (\S+)\) rotate\(-90\)\">{word}", picture)
+        assert found, word
+        size, x, words[word] = map(float, found.groups())
+        assert x - size > float(line[2]), "its left edge is right of where the line ends"
+    assert words["faster →"] < float(line[1]) < words["← slower"]
+
+
 def test_nothing_from_outside_acts_in_the_page() -> None:
     page = html.render(hostile())
     parsed = Page(page)

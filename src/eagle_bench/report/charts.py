@@ -12,6 +12,9 @@ from eagle_bench.report.tables import bounded_ratio
 from eagle_bench.units import milliseconds, rate, significant, times
 
 
+_CLEAR = 5  # pixels between the line at 1 and the words beside it
+
+
 @dataclass(frozen=True)
 class Chart:
     """One picture: its heading, what to see in it, and the SVG."""
@@ -73,8 +76,10 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
     axes.set_ylabel(f"times as fast as {drawing.short(comparison.baseline)}")
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, 0.9), max(high, 1.1) + 0.06 * (high - low))
-    axes.text(0.004, 1, "  faster ↑", transform=axes.get_yaxis_transform(), va="bottom", color=svg.MUTED, size=10)
-    axes.text(0.004, 1, "  slower ↓", transform=axes.get_yaxis_transform(), va="top", color=svg.MUTED, size=10)
+    # Beside the axes, on both sides of 1 and clear of it: nothing is drawn there.
+    for text, away, side in (("faster →", _CLEAR, "bottom"), ("← slower", -_CLEAR, "top")):
+        axes.annotate(text, (1, 1), xycoords=axes.get_yaxis_transform(), xytext=(4, away), textcoords="offset points",
+                      rotation=90, ha="left", va=side, color=svg.MUTED, size=10)  # fmt: skip
     if len(others) > 1:
         drawing.legend(axes, drawing.LARGE_WIDTH)
 
