@@ -23,10 +23,17 @@ class Engine(Part):
     the variant's own arguments follow it, without those flags that this machine decides.
     """
 
-    command: tuple[str, ...] = Field(min_length=1)
+    command: tuple[str, ...]
     env: dict[str, str] = Field(default_factory=dict)
     health_route: str = "/health"
     decides: tuple[str, ...] = ("--model", "--host", "--port", "--served-model-name")
+
+    @field_validator("command")
+    @classmethod
+    def _with_a_program(cls, command: tuple[str, ...]) -> tuple[str, ...]:
+        if not command or not command[0].strip():
+            raise ValueError("is empty: it needs a program, and the arguments that serve a model with it")
+        return command
 
     def argv(self, *, model: str, served_model: str, host: str, port: int, args: tuple[str, ...]) -> tuple[str, ...]:
         """The whole command line for one deployed model."""

@@ -8,12 +8,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import yaml
+from pydantic import ValidationError
 
 from eagle_bench.builtin import engine as builtin
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 from eagle_bench.local_vertex.settings import Settings, vllm
 from eagle_bench.nearest import did_you_mean
+from eagle_bench.unreadable import reason
 
 EXAMPLE = Path(__file__).parents[1] / "builtin" / "example.yaml"
 Say = Callable[[str], None]
@@ -23,6 +25,7 @@ LOCAL_PLACE = {
     "location": "us-central1",
     "pipeline_root": "gs://local-bucket/eagle-bench",
 }
+EXAMPLE_OF_A_FILE = 'It maps serving images to commands, such as engines: {"*vllm*": {command: [vllm, serve, "{model}", --port, "{port}"]}}.'
 # The hub is asked for data and tokenizer; nobody else needs the user's token of it.
 TASK_SECRETS = dict.fromkeys(("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"), ("stage-data",))
 
@@ -71,24 +74,46 @@ def settings_for(
     return Settings.model_validate({**base, "engines": {"default": command, BUILTIN_IMAGES: command}, "models": models})
 
 
-def _named(engines: Path, config: Config, base: dict[str, object]) -> Settings:
+def _named(engines: Path, config: Config, base: Mapping[str, object]) -> Settings:
     """The settings with the user's engines, once they have what stands for the config's image and model."""
-    try:
-        data = yaml.safe_load(engines.read_text(encoding="utf-8"))
-        settings = Settings.model_validate({**base, **(data or {})})
-    except (OSError, yaml.YAMLError, ValueError) as error:
-        raise InputError(f"{engines}: can't be used: {error}") from None
+    settings = _read(engines, base)
     if any(variant.deployed for variant in config.variants):
-        engine, model = settings.engine_for(config.serving.image), config.model or ""
+        image, model = config.serving.image or "default", config.model or ""
+        engine = settings.engine_for(config.serving.image)
         if engine is None:
-            image = config.serving.image or "default"
             raise InputError(f"{engines}: `engines` has no command for {image!r}{_names(settings.engines)}.")
-        if shutil.which(engine.command[0]) is None:
-            raise InputError(f"{engines}: there is no command {engine.command[0]!r} on this machine.")
-        if engine.needs_model and settings.model_folder(model) is None:
+        command = engine.command[0]
+        if "/" in command and not Path(command).is_absolute():
+            raise InputError(
+                f"{engines}: the command {command!r} is no whole path.", hint="Engines run in a folder of their own."
+            )
+        if shutil.which(command, path=engine.env.get("PATH")) is None:
+            raise InputError(f"{engines}: there is no command {command!r} on this machine.")
+        folder = settings.model_folder(model) if engine.needs_model else None
+        if engine.needs_model and folder is None:
             near = did_you_mean(model, settings.models)
             raise InputError(f"{engines}: `models` has no folder for {model!r}{_names(settings.models)}.{near}")
+        if folder is not None and not folder.is_dir():
+            raise InputError(f"{engines}: `models.{model}`: {folder} is not a folder of this machine.")
     return settings
+
+
+def _read(engines: Path, base: Mapping[str, object]) -> Settings:
+    """The settings that a file of engines makes, each engine with a command."""
+    try:
+        data = yaml.safe_load(engines.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{engines}{where}: not YAML: {getattr(error, 'problem', error)}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{engines}: can't be read: {reason(error)}.") from None
+    if not isinstance(data, dict) or not data.get("engines"):
+        raise InputError(f"{engines}: there is no engine in it.", hint=EXAMPLE_OF_A_FILE)
+    try:
+        return Settings.model_validate({**base, **data})
+    except ValidationError as error:
+        raise InputError(f"{engines}: {reason(error)}.", hint=EXAMPLE_OF_A_FILE) from None
 
 
 def _names(known: Mapping[str, object]) -> str:
