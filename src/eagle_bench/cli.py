@@ -11,6 +11,7 @@ from typing import Any, cast
 import click
 
 from eagle_bench import __version__
+from eagle_bench.commands.interrupts import status_of
 from eagle_bench.errors import EagleBenchError
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.plain_text import plain
@@ -81,15 +82,15 @@ def main(argv: list[str] | None = None) -> Any:
         sys.exit(result if isinstance(result, int) else 0)
     except EagleBenchError as error:
         _fail(str(error), error.exit_status, debug)
-    except click.exceptions.Abort:
-        _fail("interrupted.", 130, debug)
+    except click.exceptions.Abort as error:
+        _fail("interrupted.", status_of(str(error.__cause__ or "")), debug)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
         click.echo(plain(shown.getvalue()), err=True, nl=False)
         sys.exit(2)
-    except KeyboardInterrupt:
-        _fail("interrupted.", 130, debug)
+    except KeyboardInterrupt as error:
+        _fail("interrupted.", status_of(str(error)), debug)
     except Exception as error:  # the last border: no traceback unless asked for
         _fail(f"unexpected fault: {type(error).__name__}: {error}. `--debug` shows where.", 1, debug)
 

@@ -182,7 +182,9 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
         "see whether the server is up",
     ),
     "interrupted": Meaning(
-        "SIGTERM or SIGINT: what was measured by then is kept, what was in flight is dropped", "measure it again"
+        "a signal (SIGTERM, SIGINT, or SIGHUP of a closed terminal): what was measured by then is kept, what was in "
+        "flight is dropped",
+        "measure it again",
     ),
     "budget": Meaning(
         "the run's time (`max_hours`) was used up: what was measured by then is kept, what was in flight is dropped",

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from eagle_bench.config import Criteria, Workload
+from eagle_bench.damage import damage
 from eagle_bench.errors import InputError
 from eagle_bench.grid import Key
 from eagle_bench.results import CellResult
 from eagle_bench.units import conjunction
+from eagle_bench.unreadable import reason
 from eagle_bench.variants import VariantSpec
 
 # What makes no other measurement: names, secrets, and how machines are had.
@@ -49,24 +49,37 @@ class Kept:
 
 @dataclass(frozen=True)
 class EarlierRun:
-    """A run that ended: what it was told, and every cell that it left."""
+    """A run that ended: what it was told, and every cell that it left.
+
+    Args:
+        equipment: what a machine of its own measured it with (see `runs.equipment`); None where that is not known.
+        noted_in: the file that says what it was told; None for a job.
+    """
 
     run_id: str
     parameters: Mapping[str, Any]
     cells: tuple[Kept, ...]
+    equipment: Mapping[str, Any] | None = None
+    noted_in: str | None = None
 
 
 def whole(cell: CellResult) -> bool:
-    """Whether a cell was measured to its end; one that failed too often, or was cut short, is measured anew."""
+    """Whether a cell was measured to its end; one that failed too often, was cut short or damaged, is measured anew."""
     if cell.failure is not None or cell.metrics is None or cell.settings is None or cell.prompts is None:
         return False
     if cell.counts.failed > cell.settings.max_failure_rate * cell.counts.requested:
         return False
-    return cell.saving is not None or cell.counts.requested >= cell.settings.requests
+    enough = cell.saving is not None or cell.counts.requested >= cell.settings.requests
+    return enough and damage(cell) is None
 
 
-def resume(parameters: Mapping[str, Any], earlier: EarlierRun) -> dict[str, Any]:
+def resume(
+    parameters: Mapping[str, Any], earlier: EarlierRun, equipment: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A pipeline's parameters, with what the earlier run has measured taken from it.
+
+    Args:
+        equipment: what this machine measures with; None where a service has the machines.
 
     Raises:
         InputError: the runs differ in something that matters (each such field is named), the earlier one has no
@@ -79,9 +92,9 @@ def resume(parameters: Mapping[str, Any], earlier: EarlierRun) -> dict[str, Any]
         raise InputError(
             f"--resume: {earlier.run_id} has no whole result of these variants and levels.", hint="Run without it."
         )
-    if differing := list(_differences(earlier.parameters, parameters, {variant for variant, _ in taken})):
+    if differing := list(_differences(earlier, parameters, equipment, {variant for variant, _ in taken})):
         raise InputError(
-            f"--resume: the config is not that of {earlier.run_id}: {'; '.join(differing)}.",
+            f"--resume: {earlier.run_id} was measured otherwise: {'; '.join(differing)}.",
             hint="Make them equal, or measure everything anew: run without --resume.",
         )
     if len(taken) == len(variants) * len(levels):
@@ -150,15 +163,34 @@ def _prompts(run_id: str, taken: Iterable[Kept]) -> dict[str, str]:
     return found
 
 
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any], taken: set[str]) -> Iterator[str]:
+def _differences(
+    earlier: EarlierRun, now: Mapping[str, Any], equipment: Mapping[str, Any] | None, taken: set[str]
+) -> Iterator[str]:
     """Each field that makes another measurement, with both values."""
     try:
-        old, new = _settings(before, taken), _settings(now, taken)
-    except (KeyError, TypeError, ValueError, ValidationError) as error:
-        raise InputError(f"--resume: the earlier run is not of this eagle-bench: {error}.") from None
+        old = _settings(earlier.parameters, taken)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"--resume: {earlier.noted_in or earlier.run_id}: not the parameters of a run: {reason(error)}.",
+            hint="Run without --resume.",
+        ) from None
+    new = _settings(now, taken)
+    if equipment is not None:
+        if earlier.equipment is None:
+            yield "its machine and engines are not known"
+        else:
+            old |= _of_those(earlier.equipment, taken)
+            new |= _of_those(equipment, taken)
     for field in sorted(old.keys() | new.keys()):
         if old.get(field) != new.get(field):
-            yield f"`{field}` was {_shown(old.get(field))} and is {_shown(new.get(field))}"
+            yield f"`{field}` {_change(old.get(field), new.get(field))}"
+
+
+def _of_those(equipment: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
+    """A machine's equipment without the engines of variants that are measured anew."""
+    engines = {name: value for name, value in equipment.items() if name.startswith("engines.")}
+    wanted = {f"engines.{variant}" for variant in taken}
+    return {name: value for name, value in equipment.items() if name not in engines or name in wanted}
 
 
 def _settings(parameters: Mapping[str, Any], taken: set[str]) -> dict[str, Any]:
@@ -188,6 +220,18 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}", value
+
+
+def _change(old: object, new: object) -> str:
+    """Both values; of two lists of words that have something in common, the words that differ."""
+    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)):
+        gone, come = [word for word in old if word not in new], [word for word in new if word not in old]
+        if len(gone) < len(old) and all(isinstance(word, str) for word in (*gone, *come)):
+            if gone and come:
+                return f"had {conjunction(gone)} and has {conjunction(come)}"
+            if gone or come:
+                return f"had {conjunction(gone)} and has it no more" if gone else f"had no {conjunction(come)}"
+    return f"was {_shown(old)} and is {_shown(new)}"
 
 
 def _shown(value: object) -> str:

@@ -113,6 +113,11 @@ def is_secret(name: str) -> bool:
     return re.search(rf"(^|_)({SECRET_WORDS})$", name, re.IGNORECASE) is not None
 
 
+def is_secret_flag(flag: str) -> bool:
+    """Whether the name of an argument, with its dashes, says that its value is a secret."""
+    return re.fullmatch(rf"--?([\w-]*[-_])?({SECRET_WORDS})", flag, re.IGNORECASE) is not None
+
+
 def _no_secrets_in_env(env: dict[str, str]) -> dict[str, str]:
     for name in env:
         if not ENV_NAME.fullmatch(name):
@@ -127,7 +132,7 @@ def _no_secrets_in_env(env: dict[str, str]) -> dict[str, str]:
 def _no_secrets_in_args(args: tuple[str, ...]) -> tuple[str, ...]:
     for arg in args:
         flag = arg.split("=", 1)[0]
-        if re.fullmatch(rf"--?([\w-]*[-_])?({SECRET_WORDS})", flag, re.IGNORECASE):
+        if is_secret_flag(flag):
             raise ValueError(f"{flag} would show in the console: nothing secret may stand in arguments")
     return args
 

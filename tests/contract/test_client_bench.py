@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,15 @@ from truth_server import oracle
 from truth_server.process import TruthServer
 
 QUICK = {"tokens": 12, "first_ms": 2, "token_ms": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def _hup_is_heard() -> Iterator[None]:
+    """Whoever runs the tests may ignore HUP, which a command would go on with; a handler it does not inherit."""
+    before = signal.signal(signal.SIGHUP, lambda *_: None)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
 
 FORMS: dict[str, Callable[[list[str]], str]] = {
     "p.jsonl": lambda texts: "\n".join(json.dumps({"prompt": t}) for t in texts),
@@ -349,8 +358,15 @@ def test_too_many_failures_are_said_on_standard_error(tmp_path: Path, capsys: py
     assert list(tmp_path.glob("*.partial")) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, tmp_path: Path) -> None:
+SIGNALS = pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)],
+    ids=["SIGTERM", "SIGINT", "SIGHUP"],
+)
+
+
+@SIGNALS
+def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, status: int, tmp_path: Path) -> None:
     out = tmp_path / "cell.json"
     with TruthServer(tokens=20, first_ms=100, token_ms=20) as server:
         command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", server.url]
@@ -360,7 +376,7 @@ def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, 
             time.sleep(0.2)
         process.send_signal(number)
         _, error = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "Traceback" not in error
     result = read(out)
     assert 0 < result.counts.completed < 200
@@ -369,8 +385,10 @@ def test_a_signal_ends_it_and_what_was_measured_is_kept(number: signal.Signals, 
     assert any(warning.startswith("interrupted") for warning in result.warnings)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-def test_a_signal_ends_the_wait_for_a_server_that_never_answers(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)], ids=["SIGTERM", "SIGINT"])
+def test_a_signal_ends_the_wait_for_a_server_that_never_answers(
+    number: signal.Signals, status: int, tmp_path: Path
+) -> None:
     out = tmp_path / "cell.json"
     with TruthServer("hang:1", **QUICK) as server:
         command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", server.url]
@@ -380,7 +398,7 @@ def test_a_signal_ends_the_wait_for_a_server_that_never_answers(number: signal.S
             time.sleep(0.2)
         process.send_signal(number)
         _, error = process.communicate(timeout=60)  # the probe alone would wait for 120 s
-    assert process.returncode == 130
+    assert process.returncode == status
     assert "Traceback" not in error
     result = read(out)
     assert result.counts.requested == 0
@@ -388,7 +406,17 @@ def test_a_signal_ends_the_wait_for_a_server_that_never_answers(number: signal.S
     assert result.failure.kind == "interrupted"
 
 
-def test_sigterm_before_anything_is_measured_ends_it_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "said"),
+    [
+        (signal.SIGTERM, 143, "eagle-bench: ended by SIGTERM before anything was measured.\n"),
+        (signal.SIGHUP, 129, ""),  # nobody is there any more
+    ],
+    ids=["SIGTERM", "SIGHUP"],
+)
+def test_a_signal_before_anything_is_measured_ends_it_with_one_line(
+    number: signal.Signals, status: int, said: str, tmp_path: Path
+) -> None:
     """A pipe in the place of the prompts holds it where it reads them, before anything is sent."""
     pipe, out = tmp_path / "pipe", tmp_path / "cell.json"
     os.mkfifo(pipe)
@@ -396,8 +424,8 @@ def test_sigterm_before_anything_is_measured_ends_it_with_one_line(tmp_path: Pat
     command += ["--concurrency", "2", "--prompts", str(pipe), "--out", str(out)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     with pipe.open("wb"):  # opens once the other end is
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         _, error = process.communicate(timeout=120)
-    assert process.returncode == 143
-    assert error == "eagle-bench: ended by SIGTERM before anything was measured.\n"
+    assert process.returncode == status
+    assert error == said
     assert list(tmp_path.iterdir()) == [pipe]

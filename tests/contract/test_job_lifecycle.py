@@ -332,6 +332,17 @@ def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_how_to_end_it
     assert vertex.leftovers(PLACE) == ()
 
 
+def test_sigterm_at_a_terminal_asks_nobody_and_leaves_the_job_running(deploying):
+    watched = Watched(deploying, terminal=True)
+    watched.until("deploy-endpoint of baseline: RUNNING")
+    watched.process.send_signal(signal.SIGTERM)
+    assert watched.finish() == 143
+    assert "go on waiting?" not in watched.text
+    assert job_of(name_in(watched.text)).state.name == "PIPELINE_STATE_RUNNING"
+    (line,) = [line for line in watched.text.splitlines() if "eagle-bench cleanup" in line]
+    assert run(*line.partition("eagle-bench ")[2].split()).returncode == 0
+
+
 def test_a_job_that_still_runs_is_fetched_as_far_as_it_is(server, deploying, until, tmp_path):
     submitted = run("submit", deploying, "--skip-checks")
     name = name_in(submitted.stdout)

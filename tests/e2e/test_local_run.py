@@ -131,6 +131,12 @@ def test_ctrl_c_leaves_nothing_running_and_says_what_was_kept(start, config, eng
     assert any(read(path)["counts"]["completed"] == 50 for path in kept)
     assert (out / "report.html").is_file()
 
+    other = start("run", config(), "--resume", out, "--engines", engines("--words=20", "--pause=0.04"), "--out", out)
+    assert other.finish() == 2, other.text
+    assert "`engines.baseline` had --pause=0.02 and has --pause=0.04" in other.text
+    assert len(list((out / "results").iterdir())) == len(kept)
+
+    engines("--words=20", "--pause=0.02")
     again = start(*shlex.split(command), "--out", out)
     assert again.finish() == 0, again.text
     assert len(list((out / "results").iterdir())) == 4
@@ -168,23 +174,43 @@ def test_a_second_ctrl_c_does_not_lose_what_was_measured(start, config, engines,
     assert nothing_left(str(out))
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
-def test_a_run_whose_process_is_gone_can_be_gone_on_with(start, config, engines, tmp_path, number):
+def test_a_run_whose_terminal_is_closed_is_gone_on_with_but_for_what_was_damaged_since(
+    start, config, engines, tmp_path
+):
     out, slow = tmp_path / "out", engines("--words=20", "--pause=0.02")
     run = start("run", config(), "--engines", slow, "--out", out)
-    run.until("c=1 done")
-    os.kill(run.process.pid, number)
-    if number == signal.SIGHUP:
-        assert run.finish() == 130, run.text
-        assert (out / "results" / "baseline-c1.json").is_file()
-    else:
-        run.process.wait()
-    until_nothing_is_left(out)
+    run.until("c=2 done")
+    os.kill(run.process.pid, signal.SIGHUP)
+    assert run.finish() == 129, run.text
+    damaged = out / "results" / "baseline-c1.json"
+    damaged.write_bytes(damaged.read_bytes()[:1000])
     second = start("run", config(), "--engines", slow, "--out", out, "--resume", out)
     assert second.finish() == 0, second.text
-    assert "baseline: c=1" not in second.text
+    (line,) = [line for line in second.lines if "counts as missing" in line]
+    assert f"the earlier result of baseline at concurrency 1 can't be read and counts as missing: {damaged}" in line
+    assert "baseline: c=1 done" in second.text
+    assert "baseline: c=2" not in second.text
+    assert_whole(out)
+
+
+def test_a_run_that_was_killed_twice_loses_nothing_that_it_had(start, config, engines, tmp_path):
+    out, slow = tmp_path / "out", engines("--words=20", "--pause=0.02")
+    for resumed, words in (((), "c=2 done"), (("--resume", out), "submitted")):
+        run = start("run", config(), "--engines", slow, "--out", out, *resumed)
+        run.until(words)
+        os.kill(run.process.pid, signal.SIGKILL)
+        run.process.wait()
+        until_nothing_is_left(out)
+    third = start("run", config(), "--engines", slow, "--out", out, "--resume", out)
+    assert third.finish() == 0, third.text
+    assert "baseline: nothing left to measure" in third.text
+    assert_whole(out)
+
+
+def assert_whole(out: Path) -> None:
     cells = {path.stem: read(path) for path in (out / "results").iterdir()}
     assert {cell["counts"]["completed"] for cell in cells.values()} == {50}
+    assert {f"{cell['variant']}-c{cell['concurrency']}" for cell in cells.values()} == set(cells)
     assert len(cells) == 4
 
 

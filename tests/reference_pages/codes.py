@@ -7,8 +7,15 @@ from eagle_bench.adapters.vertex_errors import HINTS
 from eagle_bench.errors import EagleBenchError
 from reference_pages import MADE, code, sentence, table
 
-SIGNALS = [["130", "interrupted: Ctrl-C. What was measured is kept, nothing is left running."]]
-SIGNALS += [["143", "`bench` was ended by SIGTERM before anything was measured."]]
+SIGNALS = [
+    ["129", "A closed terminal (SIGHUP) ended it; under `nohup` it goes on."],
+    ["130", "Ctrl-C (SIGINT) ended it."],
+    ["143", "SIGTERM ended it."],
+]
+ENDED = """
+A command that a signal ends: `run` and `bench` keep what was measured, and `run` leaves nothing running; a job of `submit`
+runs on, and what ends it is said.
+"""
 
 
 def page() -> str:
@@ -19,7 +26,7 @@ def page() -> str:
     heads = ["code", "what was seen", "what to do"]
     return (
         f"{MADE}# Codes\n\nStable words that scripts can rely on. The texts beside them are for people and may change.\n"
-        f"\n## Exit statuses\n\n{table(['status', 'meaning'], _statuses())}"
+        f"\n## Exit statuses\n\n{table(['status', 'meaning'], _statuses())}{ENDED}"
         "\n## Warnings of a comparison\n\n`warnings[].code` of `comparison.json`, the gravest first; the report shows them "
         f"with their numbers.\n\n{table(heads, warnings)}"
         f"\n## Warnings of a cell\n\n`warnings` of `cell.json`, each as `CODE: text`.\n\n{table(heads, of_cells)}"

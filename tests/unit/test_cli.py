@@ -45,6 +45,8 @@ def status_of(arguments):
         (ServiceError("refused.", kind="quota", hint="Ask for more."), 1),
         (ZeroDivisionError("division by zero"), 1),
         (KeyboardInterrupt(), 130),
+        (KeyboardInterrupt("SIGTERM"), 143),
+        (KeyboardInterrupt("SIGHUP"), 129),
     ],
 )
 def test_each_kind_of_error_has_its_exit_status(failing, capsys, error, status):

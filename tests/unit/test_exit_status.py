@@ -50,17 +50,18 @@ def test_a_run_that_left_nothing_is_done(gathered, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("whole", "said"),
+    ("whole", "said", "number", "status"),
     [
-        (1, "3 of 4 cells were not measured to their end; go on with: eagle-bench run --resume out\n"),
-        (0, "4 of 4 cells were not measured to their end\n"),  # what was cut short can't be taken
+        (1, "3 of 4 cells were not measured to their end; go on with: eagle-bench run --resume out\n", "SIGINT", 130),
+        (0, "4 of 4 cells were not measured to their end\n", "SIGTERM", 143),  # what was cut short can't be taken
+        (0, "4 of 4 cells were not measured to their end\n", "SIGHUP", 129),
     ],
 )
-def test_an_interrupted_run_counts_what_is_missing_and_says_how_to_go_on(whole, said, tmp_path, capsys):
+def test_an_interrupted_run_counts_what_is_missing_and_says_how_to_go_on(whole, said, number, status, tmp_path, capsys):
     plan = Plan(baseline="baseline", variants=("baseline", "eagle3"), levels=(1, 2))
     answer = compare(plan, [CellResult.model_validate(cell("baseline", 1))], resamples=200)
-    ended = LocalRun("r", "CANCELLED", None, Gathered(answer, 1, 4, whole))
-    assert run._tell(ended, Settings(state_dir=tmp_path), tmp_path, GO_ON, lambda outcome: None) == 130
+    ended = LocalRun("r", "CANCELLED", None, Gathered(answer, 1, 4, whole), signal=number)
+    assert run._tell(ended, Settings(state_dir=tmp_path), tmp_path, GO_ON, lambda outcome: None) == status
     shown = capsys.readouterr()
     assert "did not come in" not in shown.out
     part = "" if whole else ", in part"

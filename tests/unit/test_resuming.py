@@ -124,6 +124,7 @@ def test_what_does_not_matter_to_the_cells_that_are_taken_may_differ(changes: di
         {"counts": {"requested": 60, "completed": 60, "failed": 0, "empty": 0}},  # cut short
         {"counts": {"requested": 120, "completed": 110, "failed": 10, "empty": 0}},  # too many failures
         {"prompts": None},
+        {"concurrency": 1, "duration_s": -1.0},  # damaged
     ],
 )
 def test_a_cell_that_is_not_whole_is_measured_anew(changes: dict[str, Any]) -> None:
@@ -136,6 +137,72 @@ def test_a_cell_that_knew_enough_before_its_last_round_is_whole() -> None:
     saving = {"rounds": 1, "requests": 60, "tpot_width": 0.01, "throughput_width": 0.01}
     counts = {"requested": 60, "completed": 60, "failed": 0, "empty": 0}
     assert whole(kept("eagle3", 1, counts=counts, saving=saving).cell)
+
+
+WITH = {
+    "processor": "Slow 1",
+    "cores": 2,
+    "engines.baseline": ["serve", "/m", "--threads=2"],
+    "engines.eagle3": ["serve", "/m"],
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"processor": "Fast 2"}, "`processor` was 'Slow 1' and is 'Fast 2'"),
+        ({"cores": 4}, "`cores` was 2 and is 4"),
+        (
+            {"engines.baseline": ["serve", "/m", "--threads=4"]},
+            "`engines.baseline` had --threads=2 and has --threads=4.",
+        ),
+        ({"engines.baseline": ["serve", "/m"]}, "`engines.baseline` had --threads=2 and has it no more."),
+        ({"engines.baseline": ["A=1", "serve", "/m", "--threads=2"]}, "`engines.baseline` had no A=1."),
+        (
+            {"engines.baseline": ["/m", "serve", "--threads=2"]},
+            "`engines.baseline` was serve, /m and --threads=2 and is /m, serve and --threads=2.",
+        ),
+        ({"engines.baseline": ["other"]}, "`engines.baseline` was serve, /m and --threads=2 and is other."),
+    ],
+)
+def test_another_machine_and_another_engine_make_another_measurement(changes: dict[str, Any], words: str) -> None:
+    before = EarlierRun("run-1", told(), (kept("baseline", 1),), WITH)
+    assert resume(told(), before, WITH)["earlier"]
+    with pytest.raises(InputError) as refused:
+        resume(told(), before, WITH | changes)
+    assert f"run-1 was measured otherwise: {words}" in str(refused.value)
+    assert "run without --resume" in str(refused.value)
+
+
+def test_the_engine_of_a_variant_that_is_measured_anew_may_be_another() -> None:
+    before = EarlierRun("run-1", told(), (kept("baseline", 1),), WITH)
+    assert resume(told(), before, WITH | {"engines.eagle3": ["other"]})["earlier"]
+    without = {name: value for name, value in WITH.items() if name != "engines.eagle3"}
+    assert resume(told(), before, without)["earlier"]
+
+
+def test_results_of_machines_that_nobody_knows_are_not_mixed_with_those_of_this_one() -> None:
+    with pytest.raises(InputError, match="its machine and engines are not known"):
+        resume(told(), earlier(kept("baseline", 1)), WITH)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"location": None}, "`location` is missing"),
+        ({"workload": {"prompts_per_level": "many"}}, "prompts_per_level"),
+        ({"variants": [{"name": "x"}]}, "id"),
+        ({"concurrency": 7}, "not the parameters of a run"),
+    ],
+)
+def test_parameters_that_are_none_are_said_in_one_sentence_with_their_file(change: dict[str, Any], words: str) -> None:
+    parameters = {key: value for key, value in (told() | change).items() if value is not None}
+    before = EarlierRun("run-1", parameters, (kept("baseline", 1),), None, "out/run.json")
+    with pytest.raises(InputError) as refused:
+        resume(told(), before)
+    assert refused.value.message.startswith("--resume: out/run.json: not the parameters of a run: ")
+    assert words in refused.value.message
+    assert "\n" not in str(refused.value)
 
 
 def test_two_results_of_one_cell_are_none() -> None:

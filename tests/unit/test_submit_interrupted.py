@@ -22,7 +22,7 @@ def _handlers_come_back():
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_it_names_the_job_and_what_ends_it(number, status, capsys):
     with pytest.raises(SystemExit) as ended, submit._told_if_interrupted(submit._job_may_be(JOB)):
         os.kill(os.getpid(), number)

@@ -13,6 +13,7 @@ from eagle_bench.errors import EagleBenchError
 from eagle_bench.progress import say
 from eagle_bench.results import CellResult
 from eagle_bench.resuming import Kept, addresses
+from eagle_bench.unreadable import reason
 
 
 def read_earlier(earlier: Mapping[str, Any]) -> Iterator[Kept]:
@@ -25,4 +26,4 @@ def read_earlier(earlier: Mapping[str, Any]) -> Iterator[Kept]:
             content = storage.read(address) if address.startswith(storage.SCHEME) else Path(address).read_bytes()
             yield Kept(address, CellResult.model_validate_json(content))
         except (EagleBenchError, OSError, ValidationError) as error:
-            say("earlier run", f"{address} can't be taken: {error}")
+            say("earlier run", f"{address} can't be taken: {reason(error)}")

@@ -18,6 +18,7 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.damage import MOST_CONCURRENCY, damage, is_name
 from eagle_bench.errors import InputError
 from eagle_bench.results import SCHEMA_VERSION, CellResult
+from eagle_bench.unreadable import reason
 
 # vLLM's own: eagle3-infqps-concurrency4-MODEL-DATE.json; a rate, a model or a date is no concurrency.
 _VLLM_NAME = re.compile(
@@ -92,6 +93,24 @@ def read_cells(paths: Iterable[Path], labels: Iterable[tuple[Path, Label]] = ())
     return cells
 
 
+def cell_in(content: bytes, name: str) -> CellResult:
+    """The one cell in the content of a file that a run wrote.
+
+    Args:
+        name: of the file, for messages.
+
+    Raises:
+        InputError: it is no cell, was cut short, or holds what can't have been measured.
+    """
+    [data, *more] = _documents_in(content, name)
+    if more or not isinstance(data, dict) or not {"variant", "counts"} <= data.keys():
+        raise InputError(f"{name}: not the result of a cell.")
+    cell = _validated(CellResult, data, name)
+    if (wrong := damage(cell)) is not None:
+        raise InputError(f"{name}: {wrong}.")
+    return cell
+
+
 def read_comparison(path: Path) -> Comparison:
     """A `comparison.json`, also of a later minor version that says more.
 
@@ -118,11 +137,19 @@ def _files(path: Path) -> Iterator[tuple[Path, bool]]:
 def _documents(path: Path) -> list[Any]:
     """The JSON document of a file, or one a line (what `--append-result` writes)."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: can't be read: {error}.") from None
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {reason(error)}.") from None
+    return _documents_in(content, path)
+
+
+def _documents_in(content: bytes, path: Path | str) -> list[Any]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: can't be read: {reason(error)}.") from None
     try:
         documents = _parsed(text, path)
         if "\\ud" in text.lower():  # escapes of surrogates: whole pairs are characters, halves are none
@@ -136,7 +163,7 @@ def _documents(path: Path) -> list[Any]:
     return documents
 
 
-def _parsed(text: str, path: Path) -> list[Any]:
+def _parsed(text: str, path: Path | str) -> list[Any]:
     try:
         return [json.loads(text)]
     except json.JSONDecodeError as whole:
@@ -204,7 +231,7 @@ def _refuse_other_level(file: Path, label: Label, said: int) -> None:
         )
 
 
-def _validated(model: type[Model], data: dict[str, Any], path: Path) -> Model:
+def _validated(model: type[Model], data: dict[str, Any], path: Path | str) -> Model:
     version = data.get("schema_version", SCHEMA_VERSION)
     if type(version) is not int:
         raise InputError(f"{path}: `schema_version` must be the number {SCHEMA_VERSION}, is {version!r}.")
@@ -213,9 +240,7 @@ def _validated(model: type[Model], data: dict[str, Any], path: Path) -> Model:
     try:
         return model.model_validate(_known(model, data))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InputError(f"{path}: `{where}`: {first['msg'][0].lower()}{first['msg'][1:]}.") from None
+        raise InputError(f"{path}: {reason(error)}.") from None
 
 
 def _known(kind: Any, value: Any) -> Any:

@@ -9,11 +9,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
 
 from eagle_bench.commands import cell_file
+from eagle_bench.commands.interrupts import let_go_of_the_terminal
 from eagle_bench.config import least_requests
 from eagle_bench.errors import InputError, NoUsableResult
 from eagle_bench.report.cell import shown
@@ -129,8 +131,8 @@ def command(
 
     Exit status 4 when no request succeeded; the file is written all the same.
     """
-    started = threading.Event()
-    with _ended_before(started):
+    started, heard = threading.Event(), list[int]()
+    with _ended_before(started, heard):
         from eagle_bench.adapters import sources
         from eagle_bench.adapters.vllm_client import measure
         from eagle_bench.commands import bench_server
@@ -181,6 +183,7 @@ def command(
             ),
             tokenizer=folder,
             on_progress=tell,
+            on_signal=heard.append,
         )
         started.set()
         cell_file.write(result, out)
@@ -191,33 +194,42 @@ def command(
         if warning.startswith("failure_rate"):
             click.echo(f"eagle-bench: {warning.partition(': ')[2]}", err=True)
     if any(warning.startswith("interrupted") for warning in result.warnings):
-        raise click.Abort
+        raise KeyboardInterrupt(signal.Signals(heard[0]).name if heard else "")
     if result.metrics is None:
         reason = result.failure.message if result.failure else "No request succeeded."
         raise NoUsableResult(f"{base_url}: {reason}", hint=f"What there is stands in {out}.")
 
 
 @contextmanager
-def _ended_before(started: threading.Event) -> Iterator[None]:
-    """Until `started` is set, SIGTERM ends the command with one line and status 143; from then on a result is due.
+def _ended_before(started: threading.Event, heard: list[int]) -> Iterator[None]:
+    """Until `started` is set, SIGTERM or a closed terminal ends the command at once; from then on a result is due.
 
-    While a cell runs it takes the signal itself.
+    While a cell runs it takes SIGTERM itself, and a closed terminal is told to it as that.
     """
 
-    def end(*_: object) -> None:
-        if not started.is_set():
-            click.echo("eagle-bench: ended by SIGTERM before anything was measured.", err=True)
+    def end(number: int, _: FrameType | None) -> None:
+        if not started.is_set() and signal.getsignal(signal.SIGTERM) is end:  # else a cell runs and has taken it over
+            if number == signal.SIGTERM:
+                click.echo("eagle-bench: ended by SIGTERM before anything was measured.", err=True)
             # An exception would have to find its way out of a half-done import, and many of them catch everything.
-            os._exit(128 + signal.SIGTERM)
+            os._exit(128 + number)
+        if number == signal.SIGHUP:
+            heard.append(number)
+            let_go_of_the_terminal()
+            os.kill(os.getpid(), signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # `nohup` stays what it is
+            signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _in_rounds(prompts: Sequence[StagedPrompt], rounds: int, concurrency: int, path: Path) -> list[StagedPrompt]:

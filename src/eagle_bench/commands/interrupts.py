@@ -8,8 +8,14 @@ import stat
 import sys
 from types import FrameType
 
-INTERRUPTED = 130
-"""Exit status of a command that was interrupted."""
+
+def status_of(name: str | None = None) -> int:
+    """Exit status of a command that a signal ended, as a shell says it: 129 SIGHUP, 130 SIGINT, 143 SIGTERM.
+
+    Args:
+        name: of the signal, as `KeyboardInterrupt` carries it here; without one it was Ctrl-C.
+    """
+    return 128 + signal.Signals.__members__.get(name or "", signal.SIGINT)
 
 
 def obey_signals(*, once: bool = False) -> None:
@@ -26,7 +32,7 @@ def obey_signals(*, once: bool = False) -> None:
         nonlocal heard
         heard += 1
         if number == signal.SIGHUP:
-            _let_go_of_the_terminal()
+            let_go_of_the_terminal()
         if once and heard > 1:
             return
         raise KeyboardInterrupt(signal.Signals(number).name)
@@ -36,7 +42,7 @@ def obey_signals(*, once: bool = False) -> None:
             signal.signal(number, interrupted)
 
 
-def _let_go_of_the_terminal() -> None:
+def let_go_of_the_terminal() -> None:
     """Say nothing more to a terminal or a pipe that is gone: an error there would end what is still to be done."""
     for stream in (sys.stdout, sys.stderr):
         try:

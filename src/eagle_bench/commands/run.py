@@ -15,7 +15,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
+from eagle_bench.commands.interrupts import obey_signals, status_of
 from eagle_bench.errors import InputError, NoUsableResult, because
 from eagle_bench.units import count
 
@@ -132,14 +132,14 @@ def _tell(ended: LocalRun, settings: Settings, folder: Path, go_on: str, tell: T
         if ended.state == "CANCELLED":
             _require_clean(ended)
             click.echo("interrupted before anything was measured; nothing is left running.", err=True)
-            return INTERRUPTED
+            return status_of(ended.signal)
         raise NoUsableResult(because("nothing was measured", "; ".join(failed)), hint=f"Logs: {settings.state_dir}")
     show_results(gathered.answer, folder, name_missing=ended.state == "SUCCEEDED")
     if ended.state == "CANCELLED":
         _require_clean(ended)
         click.echo(f"interrupted; {gathered.kept}; nothing is left running.", err=True)
         _tell_missing(gathered, go_on)
-        return INTERRUPTED
+        return status_of(ended.signal)
     if ended.state != "SUCCEEDED":
         click.echo(f"{'; '.join([*failed, gathered.kept])}.", err=True)
         _tell_missing(gathered, go_on)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.commands.interrupts import obey_signals
+from eagle_bench.commands.interrupts import obey_signals, status_of
 from eagle_bench.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
@@ -170,14 +169,14 @@ def _told_if_interrupted(what_may_be: str) -> Iterator[None]:
     """Say what may have been made by a request that Ctrl-C or a signal cut short, and exit as a shell would say it.
 
     Raises:
-        SystemExit: 130 after Ctrl-C, 143 after TERM.
+        SystemExit: with the status of the signal.
     """
     obey_signals()
     try:
         yield
     except KeyboardInterrupt as interrupt:
         click.echo(f"interrupted. {what_may_be}", err=True)
-        raise SystemExit(128 + signal.Signals[str(interrupt) or "SIGINT"]) from None
+        raise SystemExit(status_of(str(interrupt))) from None
 
 
 def _job_may_be(name: str) -> str:
@@ -238,7 +237,7 @@ def _earlier(run: str, config: Config, place: Place) -> EarlierRun:
     from eagle_bench.resuming import resume, taken_and_left
     from eagle_bench.runs.earlier_runs import run_of
 
-    earlier = run_of(job_name(run, place.project, place.location))
+    earlier = run_of(job_name(run, place.project, place.location), lambda text: click.echo(text, err=True))
     taken, left = taken_and_left(resume(parameters(config, {}), earlier))
     click.echo(
         f"taken from {earlier.run_id}: {taken}; measured now: {left}; the new job has the results of both", err=True

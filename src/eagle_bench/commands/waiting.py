@@ -9,7 +9,7 @@ import click
 
 from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.vertex_address import Place
-from eagle_bench.commands.interrupts import INTERRUPTED, obey_signals
+from eagle_bench.commands.interrupts import obey_signals, status_of
 from eagle_bench.commands.job_lines import JobLines
 from eagle_bench.commands.states import failures, in_words, unusable
 from eagle_bench.errors import NoUsableResult, ServiceError
@@ -20,7 +20,7 @@ QUESTION = "leave it running, cancel it and give everything back, or go on waiti
 
 
 def wait(name: str) -> int:
-    """Follow a job to its end, or to Ctrl-C; the exit status comes back.
+    """Follow a job to its end, or to Ctrl-C; the exit status comes back. TERM and HUP ask nothing: the job runs on.
 
     Raises:
         NoUsableResult: it did not succeed.
@@ -32,14 +32,15 @@ def wait(name: str) -> int:
     while True:
         try:
             return _follow(name, lines)
-        except KeyboardInterrupt:
-            choice = _choice()
+        except KeyboardInterrupt as interrupt:
+            status = status_of(str(interrupt))
+            choice = _choice() if status == status_of("SIGINT") else "leave"
         if choice == "wait":
             continue
         if choice == "cancel":
             return _cancel(name)
         click.echo(f"{_runs_on(name)}\n{_how_to_end(name)}", err=True)
-        return INTERRUPTED
+        return status
 
 
 def _follow(name: str, lines: JobLines) -> int:
@@ -89,11 +90,11 @@ def _cancel(name: str) -> int:
     _say("cancelling the job; what it deployed is deleted when its tasks have ended")
     try:
         state = running_jobs.cancel_and_give_back(name, _say)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         click.echo(f"not waited for. {_how_to_end(name)}", err=True)
-        return INTERRUPTED
+        return status_of(str(interrupt))
     _say(f"the job is {in_words(state.state)}, and nothing of it is left; what it measured: eagle-bench fetch {name}")
-    return INTERRUPTED
+    return status_of("SIGINT")
 
 
 def _runs_on(name: str) -> str:

@@ -19,13 +19,13 @@ from eagle_bench.adapters.earlier_results import set_aside
 from eagle_bench.adapters.whole_files import write_files
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison
-from eagle_bench.errors import InputError
 from eagle_bench.report.answer_files import answer_files
 from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
-from eagle_bench.resuming import EarlierRun, Kept, whole
+from eagle_bench.resuming import Kept, whole
 from eagle_bench.tasks.compare import planned
 from eagle_bench.units import count
+from eagle_bench.unreadable import reason
 
 RUN, RESULTS = "run.json", "results"
 
@@ -74,6 +74,7 @@ def gather(
     *,
     ended: bool = True,
     earlier: Sequence[Kept] | None = None,
+    equipment: Mapping[str, Any] | None = None,
 ) -> Gathered:
     """Copy results out of a run's artifact folder, comparing them where the run itself did not get to it.
 
@@ -82,12 +83,13 @@ def gather(
         parameters: what the run was told.
         ended: False while the run goes on: what is missing may still come.
         earlier: the cells that the run took from an earlier one; None to read them where the parameters say they lie.
+        equipment: what this machine measured it with; None for a job.
 
     Raises:
         InputError: the parameters are not those of a run of ours, or the folder can't be written.
     """
     plan = planned(run_id, parameters)
-    note(run_id, parameters, out)
+    note(run_id, parameters, out, equipment)
     size = len(plan.variants) * len(plan.levels)
     taken = read_earlier(parameters.get("earlier") or {}) if earlier is None else earlier
     cells = [kept.cell for kept in (*kept_in(artifacts), *taken)]
@@ -114,13 +116,16 @@ def gather(
     return Gathered(answer, measured, size, whole_ones)
 
 
-def note(run_id: str, parameters: Mapping[str, Any], out: Path) -> None:
-    """Write down which run this is and what it was told.
+def note(run_id: str, parameters: Mapping[str, Any], out: Path, equipment: Mapping[str, Any] | None = None) -> None:
+    """Write down which run this is, what it was told, and what this machine measured it with.
 
     Raises:
         InputError: the folder can't be written.
     """
-    write_files({out / RUN: json.dumps({"run": run_id, "parameters": dict(parameters)}, indent=1)})
+    noted: dict[str, Any] = {"run": run_id, "parameters": dict(parameters)}
+    if equipment is not None:
+        noted["equipment"] = dict(equipment)
+    write_files({out / RUN: json.dumps(noted, indent=1)})
 
 
 def _so_far(answer: Comparison) -> Comparison:
@@ -132,36 +137,17 @@ def _so_far(answer: Comparison) -> Comparison:
     return answer.model_copy(update={"warnings": tuple(warnings)})
 
 
-def kept_in(artifacts: Path) -> list[Kept]:
-    """The cells of a run, measured or given up before, each with its file; one that was cut short is no cell."""
+def kept_in(artifacts: Path, on_damage: Callable[[Path, str], None] = lambda path, why: None) -> list[Kept]:
+    """The cells of a run, measured or given up before, each with its file; one that was cut short is no cell.
+
+    Args:
+        on_damage: hears of each file that holds something else, and why it can't be read.
+    """
     found = []
     for path in sorted((*artifacts.glob("**/benchmark*/cell"), *artifacts.glob("**/smoke-test*/checked"))):
         for line in path.read_bytes().splitlines():
             try:
                 found.append(Kept(str(path), CellResult.model_validate_json(line)))
-            except ValidationError:
-                continue
+            except ValidationError as error:
+                on_damage(path, reason(error))
     return found
-
-
-def run_in(folder: Path) -> EarlierRun:
-    """The run whose results were gathered in a folder, or lie in its bucket where the run's end kept it from that.
-
-    Raises:
-        InputError: there are none.
-    """
-    try:
-        noted = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        if not (folder / RESULTS).is_dir():
-            left = (folder.resolve() / "local-vertex" / "buckets").glob(f"**/{noted['run']}")
-            return EarlierRun(str(noted["run"]), noted["parameters"], tuple(one for at in left for one in kept_in(at)))
-        cells = tuple(
-            Kept(str(path), CellResult.model_validate_json(path.read_bytes()))
-            for path in sorted((folder.resolve() / RESULTS).glob("*.json"))
-        )
-        return EarlierRun(str(noted["run"]), noted["parameters"], cells)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            f"{folder}: holds no run that can be gone on with: {error}.",
-            hint=f"Give the folder that `run` or `fetch` wrote, with {RUN} and {RESULTS}/ in it.",
-        ) from None

@@ -19,7 +19,9 @@ from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
 from eagle_bench.resuming import EarlierRun, addresses, resume, taken_and_left
-from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note, run_in
+from eagle_bench.runs.earlier_runs import run_in
+from eagle_bench.runs.equipment import equipment, machine
+from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note
 from eagle_bench.sweep import Sweep
 from eagle_bench.variants import VariantSpec, resolve
 
@@ -29,7 +31,12 @@ WAIT_FOR_CANCEL_S, PATIENCE_S = 60.0, 15.0
 
 @dataclass(frozen=True)
 class LocalRun:
-    """How a run on this machine ended; `left` could not be deleted, by Local Vertex's word, until it ended itself."""
+    """How a run on this machine ended.
+
+    Args:
+        left: could not be deleted, by Local Vertex's word, until it ended itself.
+        signal: the name of the one that interrupted it.
+    """
 
     run_id: str
     state: str
@@ -37,6 +44,7 @@ class LocalRun:
     gathered: Gathered
     left: tuple[vertex.Left, ...] = ()
     tasks: tuple[TaskState, ...] = ()
+    signal: str | None = None
 
 
 def run(
@@ -59,22 +67,25 @@ def run(
         InputError: the config can't be used here, or not with the earlier run.
         ServiceError: Local Vertex did not start or refused the job.
     """
-    earlier = run_in(resumed) if resumed else None
+    with_what = equipment(resolve(config), settings)
+    earlier = run_in(resumed, say) if resumed else None
     values = parameters(config, {})
     if earlier:
-        values = resume(values, earlier)  # refused before anything is moved
+        values = resume(values, earlier, with_what)  # refused before anything is moved
+        taken = set(addresses(values["earlier"]))
+        earlier = replace(earlier, cells=tuple(kept for kept in earlier.cells if kept.address in taken))
     specs = {variant["id"]: VariantSpec.model_validate(variant) for variant in values["variants"]}
     moved = make_room(out, say)
-    if resumed and earlier and resumed.resolve() == out.resolve() and (moved / RESULTS).exists():
-        resumed, earlier = moved, run_in(moved)
-    if resumed:
+    if earlier:
         have, lack = taken_and_left(values)
-        say(f"taken from {resumed}: {have}; measured now: {lack}; the results of both go to {out}")
+        away = resumed and resumed.resolve() == out.resolve() and (moved / RESULTS).exists()
+        say(f"taken from {moved if away else resumed}: {have}; measured now: {lack}; the results of both go to {out}")
+        earlier = _moved(earlier, out.resolve() / RESULTS, moved.resolve() / RESULTS)
     template = out / "pipeline.yaml"
     digest = compile_template(template, images=images)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
-    environment = {"machine": _machine()}
+    environment, heard = {"machine": machine()}, None
     with LocalVertex(settings) as server:
         os.environ.update(server.environment)
         assert config.pipeline_root
@@ -84,22 +95,22 @@ def run(
         job = pipeline_jobs.prepare(config, template, run_id, environment, earlier=earlier)
         told_to_run = pipeline_jobs.parameters_of(job)
         name = submissions.submit(job)
-        note(run_id, told_to_run, out)  # whatever ends this process, `--resume` finds what was measured
+        note(run_id, told_to_run, out, with_what)  # whatever ends this process, `--resume` finds what was measured
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         try:
             sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})
             state = _follow(name, server.job_folder(run_id), sweep, say)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
+            heard = str(interrupt) or None
             say("interrupted: cancelling the run and giving everything back")
             state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
         except ServiceError as error:  # it ends with the server, and what it measured by then is kept
             state = running_jobs.JobState(name, "FAILED", f"Local Vertex lost the run: {error}", ())
         not_deleted = _give_back(config, run_id, say)
     # The bucket went with Local Vertex: what lies in it is asked for of nobody any more.
-    taken = set(addresses(told_to_run.get("earlier") or {}))
-    kept = [one for one in earlier.cells if one.address in taken] if earlier else []
-    gathered = gather(artifacts, run_id, told_to_run, out, earlier=kept)
-    return LocalRun(run_id, state.state, state.error, gathered, not_deleted, state.tasks)
+    cells = earlier.cells if earlier else ()
+    gathered = gather(artifacts, run_id, told_to_run, out, earlier=cells, equipment=with_what)
+    return LocalRun(run_id, state.state, state.error, gathered, not_deleted, state.tasks, heard)
 
 
 def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.JobState:
@@ -116,13 +127,24 @@ def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.Job
     return last
 
 
+def _moved(earlier: EarlierRun, old: Path, new: Path) -> EarlierRun:
+    """The earlier run with the addresses that its cells have once the results of one folder lie in another."""
+    cells = (
+        replace(kept, address=str(new / Path(kept.address).name)) if Path(kept.address).parent == old else kept
+        for kept in earlier.cells
+    )
+    return replace(earlier, cells=tuple(cells))
+
+
 def _in_bucket(earlier: EarlierRun, buckets: Path, folder: Path) -> EarlierRun:
     """The earlier run with its cells copied into a bucket, where every task can read them, in a container too."""
     folder.mkdir(parents=True)
     cells = []
     for kept in earlier.cells:
-        copy = shutil.copy(kept.address, folder)
-        cells.append(replace(kept, address=f"gs://{Path(copy).relative_to(buckets).as_posix()}"))
+        # Their own names may be one: a task's results are all called alike.
+        copy = folder / f"{kept.cell.variant}-c{kept.cell.concurrency}.json"
+        shutil.copyfile(kept.address, copy)
+        cells.append(replace(kept, address=f"gs://{copy.relative_to(buckets).as_posix()}"))
     return replace(earlier, cells=tuple(cells))
 
 
@@ -160,9 +182,3 @@ def _give_back(config: Config, run_id: str, say: Say) -> tuple[vertex.Left, ...]
     for item in left:
         say(f"COULD NOT BE DELETED: {item.said}")
     return tuple(left)
-
-
-def _machine() -> str:
-    cores = len(os.sched_getaffinity(0))
-    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
-    return f"{cores} CPU cores, {memory_gb:.0f} GB memory, {os.uname().sysname} {os.uname().machine}"

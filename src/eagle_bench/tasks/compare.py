@@ -16,6 +16,7 @@ from eagle_bench.progress import say
 from eagle_bench.report import html, markdown
 from eagle_bench.report.scalars import scalars
 from eagle_bench.tasks.collect import collected
+from eagle_bench.unreadable import reason
 from eagle_bench.variants import VariantSpec
 
 
@@ -61,7 +62,9 @@ def planned(run_id: str, parameters: Mapping[str, Any]) -> Plan:
             {"run": run_id, **parameters["environment"]},
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{run_id}: not a run of this eagle-bench: its parameters can't be read: {error}.") from None
+        raise InputError(
+            f"{run_id}: not a run of this eagle-bench: its parameters can't be read: {reason(error)}."
+        ) from None
 
 
 def settings_shown(spec: VariantSpec) -> dict[str, str]:

@@ -57,6 +57,7 @@ class Cell:
         start: gives who sends the rounds, once the endpoint has been probed.
         tokenizer: a folder with `tokenizer.json`, for servers that send no usage.
         deadline_s: when to end early, in seconds since 1970.
+        on_signal: hears the number of a signal that ends it early.
     """
 
     target: Target
@@ -68,6 +69,7 @@ class Cell:
     run_id: str | None
     on_progress: Callable[[Progress], None]
     deadline_s: float | None = None
+    on_signal: Callable[[int], None] = lambda number: None
 
     def __post_init__(self) -> None:
         self._sender: Sender | None = None
@@ -208,7 +210,8 @@ class Cell:
         self._course.note(f"stopped early: {text}")
         self._stop()
 
-    def _interrupt(self) -> None:
+    def _interrupt(self, number: int) -> None:
+        self.on_signal(number)
         self._warn("interrupted", "the measurement was ended from outside; what was measured by then is kept")
         self._stop()
 

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def on_signals(end: Callable[[], None]) -> Iterator[None]:
-    """SIGTERM and SIGINT call `end` while the block runs. Only the main thread gets signals."""
+def on_signals(end: Callable[[int], None]) -> Iterator[None]:
+    """SIGTERM and SIGINT call `end` with their number while the block runs. Only the main thread gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     for number in before:
-        loop.add_signal_handler(number, end)
+        loop.add_signal_handler(number, end, number)
     try:
         yield
     finally:

@@ -33,6 +33,7 @@ def measure(
     on_progress: Callable[[Progress], None] = lambda _: None,
     processes: int | None = None,
     deadline_s: float | None = None,
+    on_signal: Callable[[int], None] = lambda _: None,
 ) -> CellResult:
     """Measure one cell with vLLM's benchmark.
 
@@ -47,6 +48,7 @@ def measure(
         on_progress: called every few seconds, and at the ends of rounds.
         processes: how many send; None: as many as the concurrency needs and the machine has cores for.
         deadline_s: when to end the measurement early, in seconds since 1970; the warning is "budget" then.
+        on_signal: hears the number of the signal that ended it.
 
     Raises:
         InputError: no prompts, a URL that can't be used, another vLLM than the pinned one, or tokens
@@ -62,7 +64,8 @@ def measure(
     count = processes_for(concurrency) if processes is None else processes
 
     def run(start: Callable[[Terms, TokenKeeper], Awaitable[Sender]]) -> CellResult:
-        cell = Cell(target, variant, concurrency, settings, start, tokenizer, run_id, on_progress, deadline_s)
+        told = (on_progress, deadline_s, on_signal)
+        cell = Cell(target, variant, concurrency, settings, start, tokenizer, run_id, *told)
         with asyncio.Runner(loop_factory=event_loop()) as runner:
             return runner.run(cell.run(warmup, measured))
 
