@@ -49,6 +49,17 @@ def refuse_local(field: str, name: str) -> None:
         )
 
 
+def is_elsewhere(dataset: str) -> bool:
+    """Whether a data set has to be asked for over the network."""
+    return NAMED.get(dataset, dataset).startswith((hugging_face.SCHEME, storage.SCHEME, *WEB))
+
+
+def is_tokenizer_elsewhere(tokenizer: str) -> bool:
+    """Whether a tokenizer has to be asked for over the network. A folder that is not there has the form of no id."""
+    there = Path(tokenizer).expanduser().is_dir()
+    return not there and (tokenizer.startswith(storage.SCHEME) or hugging_face.is_model_id(tokenizer))
+
+
 def check_dataset(dataset: str, token: str | None) -> None:
     """Make sure that a data set (`workload.dataset`) can be had, without fetching it.
 

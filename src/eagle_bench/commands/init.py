@@ -119,6 +119,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     """
     from eagle_bench import config_file, config_template
     from eagle_bench.adapters.whole_files import write_files
+    from eagle_bench.tasks.stage_data import check_here
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
@@ -134,9 +135,13 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     levels = answers.get("levels", "Levels of concurrency to measure", usual) if concurrency is None else ""
     values["concurrency"] = concurrency or [int(level) for level in levels.split(",")]
     text = config_template.render(values)
-    config_file.parse(text, source=str(output))
+    config = config_file.parse(text, source=str(output))
     write_files({output: text})
     click.echo(f"{output} is written.")
+    try:
+        check_here(config)
+    except InputError as error:
+        click.echo(f"warning: {error}", err=True)
     for place, what in PLACES.items():
         if place in text:
             click.echo(f"Put {what} in the place of {place}.")

@@ -21,7 +21,7 @@ YAML = {".yaml", ".yml"}
 def command(files: tuple[Path, ...], schema_of: str | None) -> None:
     """Check configs (YAML) and result files (JSON): what each is, or everything that is wrong with it.
 
-    Exit status 2 when one of them can't be used.
+    Of a config also that its prompts are enough, and its tokenizer is there, where both are on this machine. Exit status 2 when one of them can't be used.
     """
     if bool(files) == bool(schema_of):
         raise click.UsageError("Give files, or --schema.")
@@ -50,7 +50,13 @@ def _kind(file: Path) -> str:
     from eagle_bench.adapters import result_files
 
     if file.suffix.lower() in YAML:
+        from eagle_bench.tasks.stage_data import check_here
+
         config = config_file.load(file)
+        try:
+            check_here(config)
+        except InputError as error:
+            raise InputError(f"{file}: {error.message}", hint=error.hint) from None
         return f"a config of {len(config.variants)} variants at {len(config.concurrency)} levels"
     try:
         cells = result_files.read_cells([file])

@@ -105,6 +105,19 @@ def preflight(settings: config.Config, *, on_this_machine: bool = True) -> None:
     count_prompts(settings)
 
 
+def check_here(settings: config.Config) -> None:
+    """The part of `preflight` that asks nobody: files and folders of this machine, and the number of prompts.
+
+    Raises:
+        InputError: one is not there, or there are too few prompts.
+    """
+    if not sources.is_elsewhere(settings.workload.dataset):
+        sources.check_dataset(settings.workload.dataset, None)
+    if settings.tokenizer and not sources.is_tokenizer_elsewhere(settings.tokenizer):
+        sources.check_tokenizer(settings.tokenizer, None)
+    count_prompts(settings)
+
+
 def count_prompts(settings: config.Config) -> Manifest | None:
     """Stage the prompts for nothing but their number, without length limits; None where they'd have to be fetched.
 

@@ -60,9 +60,20 @@ def shortage(name: str, sieve: Sieve, wanted: Sequence[Need], workload: config.W
         found = f"{sieve.kept:,} of the {sieve.read:,} conversations can be used"
     return InputError(
         f"{name}: {found}, and {needed:,} are needed: {needed - warm_up:,} for {len(levels)} levels in {rounds} "
-        f"rounds and {warm_up:,} to warm up, none used twice.{why}",
+        f"rounds and {warm_up:,} to warm up, none used twice.{_where_they_end(sieve.kept, wanted)}{why}",
         hint=_what_to_change(sieve, least, levels, workload),
     )
+
+
+def _where_they_end(kept: int, wanted: Sequence[Need]) -> str:
+    """The first level that can't be filled: the levels take their prompts one after another."""
+    left = kept
+    for level in dict.fromkeys(need.concurrency for need in wanted):
+        needed = sum(need.requests for need in wanted if need.concurrency == level)
+        if left < needed:
+            return f" Concurrency {level} is left with {left:,} of the {needed:,} that it needs." if kept else ""
+        left -= needed
+    return ""
 
 
 def _what_to_change(sieve: Sieve, least: int, levels: Sequence[int], workload: config.Workload) -> str:
