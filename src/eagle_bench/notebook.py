@@ -25,7 +25,7 @@ def example_on_this_machine(
     """Start Local Vertex, point this process and all that it starts at it, and write the example's config.
 
     Args:
-        config: the file to write.
+        config: the file to write; its folder is made.
         levels: concurrencies to measure.
         variants: ids of the example's variants, beside its baseline.
         engines: as for `eagle-bench run --engines`; without one, the built-in engine is made when it is missing.
@@ -44,6 +44,7 @@ def example_on_this_machine(
     checked = with_local_place(config_file.validate(example, source=EXAMPLE.name))
     settings = settings_for(checked, Path(folder).absolute(), Path(engines) if engines else None, 1, print)
     ready = with_local_tokenizer(checked, settings)
+    Path(config).parent.mkdir(parents=True, exist_ok=True)
     Path(config).write_text(yaml.safe_dump(ready.model_dump(mode="json", exclude_unset=True), sort_keys=False))
     server = LocalVertex(settings)
     server.start()

@@ -97,6 +97,15 @@ def test_configs_are_taken(page):
             config_file.validate(data, source=page)
 
 
+def test_what_local_vertex_is_tried_with_leaves_nothing_for_git_to_see():
+    """A reader stands in a clone: the script, the config, the server's folder and the answer are in one that is ignored."""
+    section = PAGES["getting-started.md"].partition("## 4. ")[2].partition("\n## ")[0]
+    written = re.findall(r"Save it as `(\S+)`|on_this_machine\(\"(\S+)\"|folder=\"(\S+)\"|--out (\S+)", section)
+    assert len(written) == 4
+    assert {"".join(names).partition("/")[0] for names in written} == {"build"}
+    assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
 def test_files_of_engines_are_taken(tmp_path):
     found = [yaml.safe_load(text) for page in PAGES.values() for text in blocks(page, "yaml")]
     files = [data for data in found if "engines" in data]
