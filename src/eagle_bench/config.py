@@ -1,7 +1,6 @@
 """What to compare, on what, with which load: the fields of a config file. Strict and frozen.
 
-A field's description, example and unit stand here and nowhere else: errors, `eagle-bench init` and the reference
-in docs/ are made from them.
+A field's description, example and unit stand here, in `load` or in `serving`, and nowhere else: all texts are made from them.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from eagle_bench.fields import Contradiction, Count, Flag, Level, Number, Positive, Price, Rounds, Section, Whole, Word
+from eagle_bench.fields import Contradiction, Level, Number, Positive, Price, Rounds, Section, Word
+from eagle_bench.load import Criteria, Slo, Workload, least_requests
 from eagle_bench.nearest import did_you_mean
-from eagle_bench.secrecy import Args, Env, SecretName, Source, Url
+from eagle_bench.secrecy import Args, Env, SecretName, Url
 from eagle_bench.serving import Serving, flag_given_twice
 
 __all__ = ["ON_VERTEX_AI", "Config", "Criteria", "Serving", "Slo", "Variant", "Workload", "least_requests"]
 
-ON_VERTEX_AI = ("project", "location", "pipeline_root")
-"""Fields that say where a job runs: what `run` measures from this machine needs none of them."""
+ON_VERTEX_AI = ("project", "location", "pipeline_root")  # where a job runs; a run on this machine needs none of them
 
 
 class Variant(Section):
@@ -87,69 +86,6 @@ class Variant(Section):
     def deployed(self) -> bool:
         """Whether a run makes (and deletes) this variant's endpoint."""
         return self.endpoint is None and self.url is None
-
-
-class Workload(Section):
-    """Which prompts, how many, how long the answers."""
-
-    dataset: Source = Field(
-        "builtin",
-        min_length=1,
-        description="`builtin`, `sharegpt`, a path, gs:// or https:// address, `hf://owner/name[/file]`, "
-        "or a shape `synthetic:INPUTxOUTPUT` in tokens",
-        examples=["gs://my-bucket/prompts.jsonl"],
-    )
-    prompt_column: str | None = Field(
-        None, description="column of a CSV file that holds the prompt; `prompt` when absent", examples=["question"]
-    )
-    prompts_per_level: Count = Field(
-        1000,
-        description="requests per level in all rounds together; where max(50, 20 × concurrency) is more, that many",
-        examples=[400],
-        json_schema_extra={"unit": "requests"},
-    )
-    max_output_tokens: Count = Field(512, description="limit of an answer", examples=[256])
-    min_prompt_tokens: Count = Field(4, description="shorter prompts are left out", examples=[32])
-    max_prompt_tokens: Count = Field(
-        1024, description="longer prompts, with the chat template, are left out", examples=[8192]
-    )
-    ignore_eos: Flag = Field(False, description="answers of fixed length; the report labels it", examples=[True])
-    request_timeout_s: Positive = Field(600.0, description="limit of one answer", examples=[120.0])
-    seed: Whole = Field(0, description="chooses among the prompts of a larger data set", examples=[7])
-    precision: Annotated[Number, Field(gt=0, lt=1)] | None = Field(
-        0.02,
-        description="a cell ends after a whole round (never before the third) once its intervals are narrower than "
-        "this share; null: never early",
-        examples=[0.05],
-        json_schema_extra={"unit": "share"},
-    )
-    store_text: Flag = Field(True, description="keep the answers' texts, for the losslessness check", examples=[False])
-
-    def contradictions(self) -> Iterator[Contradiction]:
-        if self.min_prompt_tokens > self.max_prompt_tokens:
-            fields = ("min_prompt_tokens", "max_prompt_tokens")
-            yield Contradiction(fields, "`min_prompt_tokens` is above `max_prompt_tokens`: no prompt fits.")
-
-    def requests_at(self, concurrency: int) -> int:
-        """Requests of one cell: what was asked for, never under the least that gives an answer."""
-        return max(self.prompts_per_level, least_requests(concurrency))
-
-
-class Slo(Section):
-    """What an interactive user needs; goodput counts the requests that met it."""
-
-    ttft_ms: Positive | None = Field(None, description="limit for the time to first token", examples=[500.0])
-    tpot_ms: Positive | None = Field(None, description="limit for the time per output token", examples=[30.0])
-
-
-class Criteria(Section):
-    """What the results are judged by."""
-
-    max_failure_rate: Annotated[Number, Field(ge=0, lt=1)] = 0.02
-    price_per_hour: Price | None = None
-    slo: Slo | None = None
-    baseline_again: str | None = None
-    allow_difference: tuple[str, ...] = ()
 
 
 class Config(Section):
@@ -311,15 +247,4 @@ class Config(Section):
 
     @property
     def criteria(self) -> Criteria:
-        return Criteria(
-            max_failure_rate=self.max_failure_rate,
-            price_per_hour=self.price_per_hour,
-            slo=self.slo,
-            baseline_again=self.baseline_again,
-            allow_difference=self.allow_difference,
-        )
-
-
-def least_requests(concurrency: int) -> int:
-    """Requests below which a cell says nothing: max(50, 20 × concurrency)."""
-    return max(50, 20 * concurrency)
+        return Criteria(**{name: getattr(self, name) for name in Criteria.model_fields})
