@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
 
 from eagle_bench import checks, cost, intervals, losslessness, stats, verdict
+from eagle_bench.comparability import came_in_one_piece, ended_early, incomparable, too_short
 from eagle_bench.comparison import Comparison, Interval, LevelBest, LevelComparison, Plan, Speedup
-from eagle_bench.config import least_requests
-from eagle_bench.grid import Grid, cut_short
+from eagle_bench.grid import Grid
 from eagle_bench.intervals import MIN_PAIRS, Draws, Ratio
-from eagle_bench.metrics import in_one_piece, tpot_ms
-from eagle_bench.pairing import Columns, Level, different_prompts, unproven_prompts
+from eagle_bench.pairing import Columns, Level, unproven_prompts
 from eagle_bench.rates import rates
 from eagle_bench.results import CellResult
-from eagle_bench.settings_checks import unequal_work
 from eagle_bench.stats import Resamples
 from eagle_bench.units import change, conjunction, count, times
 from eagle_bench.views import failure_groups, view
@@ -136,7 +133,7 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
     baseline = grid.plan.baseline
     problems = [p for v in (baseline, variant) if (p := grid.problem(v, concurrency)) is not None]
     if not problems:
-        problems = _incomparable(grid.plan, grid.cells[baseline, concurrency], grid.cells[variant, concurrency])
+        problems = incomparable(grid.plan, grid.cells[baseline, concurrency], grid.cells[variant, concurrency])
     if problems:
         return LevelComparison(
             variant=variant, concurrency=concurrency, verdict="invalid", reasons=tuple(problems), speedup=None
@@ -146,8 +143,8 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
     tpot, ratio = speedup.tpot, ratios["tpot"]
     found, reasons = verdict.judge(tpot), []
     pairs = ratio.pairs if ratio else 0
-    unproven, whole = unproven_prompts(*cells), [cell.variant for cell in cells if _came_in_one_piece(cell)]
-    short = _short(grid.plan, cells, pairs) or (_cut_short(cells) if found == "inconclusive" else [])
+    unproven, whole = unproven_prompts(*cells), [cell.variant for cell in cells if came_in_one_piece(cell)]
+    short = too_short(grid.plan, cells, pairs) or (ended_early(cells) if found == "inconclusive" else [])
     if (doubt := verdict.too_good(tpot, cells[1].acceptance)) is not None:
         reasons.append(f"{doubt}: something else differs")
         found = "invalid"
@@ -184,62 +181,6 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
         drift=bool(ratio and ratio.drift),
         break_even=speedup.throughput.estimate if speedup.throughput and found != "invalid" else None,
     )
-
-
-def _short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> list[str]:
-    """What is too little for a verdict: requests of a cell, or pairs, which only failures may make fewer."""
-    concurrency = cells[0].concurrency
-    needed = least_requests(concurrency)
-    said = [
-        f"{cell.variant} {'was ended after' if cut_short(cell) else 'has'} {cell.counts.completed} of the {needed} "
-        f"requests that concurrency {concurrency} needs"
-        for cell in cells
-        if cell.counts.completed < needed
-    ]
-    if not said and pairs and pairs < needed * (1 - 2 * plan.max_failure_rate):
-        told = f"only {count(pairs, 'prompt')} can be paired (the same round and prompt in both, two tokens or more)"
-        said.append(f"{told}, of the {needed} that concurrency {concurrency} needs")
-    return said
-
-
-def _cut_short(cells: tuple[CellResult, CellResult]) -> list[str]:
-    """Which cells were ended before their time: the rest of them may settle it."""
-    return [
-        f"{cell.variant} was ended after {count(cell.counts.completed, 'request')}, before it was through"
-        for cell in cells
-        if cut_short(cell)
-    ]
-
-
-def _incomparable(plan: Plan, baseline: CellResult, variant: CellResult) -> list[str]:
-    """Why two good cells still can't be compared: other prompts, tokens counted otherwise, or other work asked for."""
-    reasons = []
-    if different_prompts(baseline, variant):
-        reasons.append(f"{baseline.variant} and {variant.variant} got different prompts")
-    elif (unproven := unproven_prompts(baseline, variant)) and not _alike(baseline, variant):
-        reasons.append(unproven)
-    if not plan.allow_difference and (differing := unequal_work(baseline, variant)):
-        reasons.append(f"unequal settings: {'; '.join(differing)}")
-    if baseline.token_source and variant.token_source and baseline.token_source != variant.token_source:
-        reasons.append(
-            f"tokens come from the server's usage in one variant and from the tokenizer in the other "
-            f"({baseline.variant}: {baseline.token_source}, {variant.variant}: {variant.token_source})"
-        )
-    return reasons
-
-
-def _alike(one: CellResult, other: CellResult) -> bool:
-    """Whether two cells know their prompts in the same way."""
-    return one.prompts is None or other.prompts is None or one.prompts.known_by == other.prompts.known_by
-
-
-def _came_in_one_piece(cell: CellResult) -> bool:
-    """Whether the median time per output token is none: tokens came all at once, or before the first one."""
-    if not cell.requests:
-        return bool(cell.metrics and cell.metrics.tpot_ms and cell.metrics.tpot_ms.p50 <= 0)
-    times_ms = [0.0 if in_one_piece(request) else tpot_ms(request) for request in cell.requests]
-    known = [value for value in times_ms if value is not None]
-    return bool(known) and median(known) <= 0
 
 
 def _because(found: str, tpot: Interval) -> str:

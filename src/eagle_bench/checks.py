@@ -12,20 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from eagle_bench import provenance, saturation
 from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Losslessness, Warning
+from eagle_bench.comparison_checks import control, drift, possible, side_effects
 from eagle_bench.config import least_requests
 from eagle_bench.grid import Grid, cut_short
 from eagle_bench.losslessness import excess
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import unequal_settings as _settings
-from eagle_bench.units import count, levels, percent, significant, times
-from eagle_bench.variants import MACHINES
-from eagle_bench.verdict import too_good
+from eagle_bench.units import count, percent, significant
 
 LENGTH_TOLERANCE = 0.02
 ACCEPTANCE_NEAR_ONE = 1.1
-IMPLAUSIBLE = 3.0
-"""Times as slow as the baseline: even drafts that are never right cost less, where nothing else runs."""
 _FEW_ROUNDS = 3
 
 
@@ -48,7 +45,7 @@ def warnings(
         _client,
     ):
         found += check(grid)
-    for compared in (_control, _possible, _drift, _side_effects):
+    for compared in (control, possible, drift, side_effects):
         found += compared(grid, comparisons)
     found += _acceptance(grid)
     found += _answers(lossless)
@@ -199,75 +196,6 @@ def _client(grid: Grid) -> Iterator[Warning]:
         if signs := saturation.signs(cell.client, cell.metrics):
             text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more processes or cores."
             yield _warn("client_saturated", text, cell)
-
-
-def _control(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """The baseline's second run, where it is not as fast as the first."""
-    for comparison in comparisons:
-        tpot = comparison.speedup.tpot if comparison.speedup else None
-        if comparison.variant == grid.plan.baseline_again and comparison.verdict in ("faster", "slower") and tpot:
-            text = (
-                f"this is the baseline once more, and yet {times(tpot.estimate)} as fast: the machines differ, or what "
-                "else runs on them does. Take a speed-up of that size for nothing."
-            )
-            yield _warn("baseline_differs", text, comparison)
-
-
-def _possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """Speed-ups that speculation can't have made."""
-    for comparison in comparisons:
-        cell = grid.cells.get((comparison.variant, comparison.concurrency))
-        tpot = comparison.speedup.tpot if comparison.speedup else None
-        if cell is not None and (doubt := too_good(tpot, cell.acceptance)) is not None:
-            advice = "Something else differs: look for a prefix cache, another batch limit, or another machine."
-            yield _warn("impossible_speedup", f"{doubt}. {advice}", comparison)
-        if tpot is not None and tpot.estimate < 1 / IMPLAUSIBLE:
-            text = (
-                f"a token takes {significant(1 / tpot.estimate)} times as long as the baseline's: drafts that are never right "
-                "hardly cost so much. See what else ran on the machine meanwhile, and measure again."
-            )
-            yield _warn("implausible_slowdown", text, comparison)
-
-
-def _drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    for comparison in comparisons:
-        if comparison.drift and comparison.verdict == "inconclusive" and not comparison.short:
-            text = "the rounds differ by more than their prompts explain: the endpoint drifted"
-            yield _warn("drift", f"{text}. {_against_drift(grid, comparison)}", comparison)
-
-
-def _against_drift(grid: Grid, comparison: LevelComparison) -> str:
-    """What settles a level whose rounds differ: the one thing that can be done about it."""
-    cells = [grid.cells.get((name, comparison.concurrency)) for name in (grid.plan.baseline, comparison.variant)]
-    if all(cell is not None and cell.environment.get("machines") == MACHINES["one-at-a-time"] for cell in cells):
-        return "`run --slots 2`, where memory holds two variants, lets them take turns, and what slows both cancels."
-    if comparison.more_prompts is None:
-        return "Find out what else uses the servers or their machines, and measure again without it."
-    return "Measure in more rounds (`repeats`, or `bench --rounds`): larger ones do not help."
-
-
-def _side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """A gain in TPOT that is paid elsewhere, one warning for all levels of a variant."""
-    kinds: tuple[tuple[WarningCode, str, str], ...]
-    kinds = (("slower_first_token", "the first token", "ttft"), ("lower_throughput", "throughput", "throughput"))
-    gains = [c for c in comparisons if c.verdict == "faster" and c.variant in grid.plan.candidates]
-    for variant in dict.fromkeys(c.variant for c in gains):
-        for code, name, metric in kinds:
-            worse = {
-                c.concurrency: interval.estimate
-                for c in gains
-                if c.variant == variant
-                and (interval := getattr(c.speedup, metric)) is not None
-                and interval.family_high is not None
-                and interval.family_high < 1
-            }
-            if worse:
-                spread = " to ".join(sorted({times(min(worse.values())), times(max(worse.values()))}))
-                text = (
-                    f"{name} is worse than the baseline's at concurrency {levels(list(worse))} ({spread}) although output "
-                    "tokens come faster: weigh what your users feel."
-                )
-                yield Warning(code=code, variant=variant, text=text)
 
 
 _BY_CHUNKS = (

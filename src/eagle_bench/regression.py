@@ -10,7 +10,7 @@ from typing import TypeVar
 from eagle_bench.comparison import CellView, Comparison, LevelComparison
 from eagle_bench.errors import InputError
 from eagle_bench.pairing import different_prompts
-from eagle_bench.report.tables import Table
+from eagle_bench.report.table import Table
 from eagle_bench.results import CellResult
 from eagle_bench.settings_checks import changed_work
 from eagle_bench.units import NOTHING, change, milliseconds, percent, rate

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import eagle_bench
 import golden_file
-from eagle_bench import checks, codes, outcomes, provenance, settings_checks
+from eagle_bench import checks, codes, comparison_checks, outcomes, provenance, settings_checks
 from eagle_bench.comparison import Comparison
 from eagle_bench.results import CellResult, ErrorKind
 from eagle_bench.schemas import MODELS, schema
@@ -85,7 +85,7 @@ def test_every_code_has_a_meaning_and_is_used():
     assert set(codes.WARNINGS) == set(get_args(codes.WarningCode))
     assert set(codes.CELL_WARNINGS) == set(get_args(codes.CellWarningCode))
     assert set(codes.REQUEST_ERRORS) == set(get_args(ErrorKind))
-    used = "".join(inspect.getsource(module) for module in (checks, provenance, settings_checks))
+    used = "".join(inspect.getsource(module) for module in (checks, comparison_checks, provenance, settings_checks))
     assert [code for code in codes.WARNINGS if f'"{code}"' not in used] == []
 
 

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from eagle_bench.adapters.vertex_address import Place
-from eagle_bench.commands import submit
+from eagle_bench.commands.job_whereabouts import job_may_be, schedule_may_be, told_if_interrupted
 
 JOB = "projects/p/locations/us-central1/pipelineJobs/eagle-bench-1"
 
@@ -24,7 +24,7 @@ def _handlers_come_back():
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_it_names_the_job_and_what_ends_it(number, status, capsys):
-    with pytest.raises(SystemExit) as ended, submit._told_if_interrupted(submit._job_may_be(JOB)):
+    with pytest.raises(SystemExit) as ended, told_if_interrupted(job_may_be(JOB)):
         os.kill(os.getpid(), number)
     assert ended.value.code == status
     shown = capsys.readouterr().err
@@ -33,8 +33,8 @@ def test_it_names_the_job_and_what_ends_it(number, status, capsys):
 
 
 def test_it_names_the_schedule(capsys):
-    told = submit._schedule_may_be("eagle-bench speed", Place("p", "us-central1"))
-    with pytest.raises(SystemExit), submit._told_if_interrupted(told):
+    told = schedule_may_be("eagle-bench speed", Place("p", "us-central1"))
+    with pytest.raises(SystemExit), told_if_interrupted(told):
         os.kill(os.getpid(), signal.SIGTERM)
     assert (
         "The schedule 'eagle-bench speed' in projects/p/locations/us-central1 may have been made"

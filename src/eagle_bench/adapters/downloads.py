@@ -6,10 +6,7 @@ Cloud Storage's `x-goog-hash`).
 
 from __future__ import annotations
 
-import base64
-import binascii
 import fcntl
-import hashlib
 import re
 import time
 from collections.abc import Iterator
@@ -18,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from eagle_bench.adapters.digests import hash_of, named_digests, verify
 from eagle_bench.errors import InputError, ServiceError, because
 
 if TYPE_CHECKING:
@@ -96,7 +94,7 @@ def _download(client: httpx.Client, target: _Target, address: str, file: Path, p
             continue
         if target.sha256:
             digests["sha256"] = target.sha256
-        _verify(part, digests, address)
+        verify(part, digests, address)
         return part.replace(file)
     raise ServiceError(
         f"{address} can't be fetched: {reason} ({ATTEMPTS} attempts in a row).",
@@ -116,7 +114,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _unchanged(client: httpx.Client, target: _Target, file: Path) -> bool:
     """Whether a file that was fetched before is still the one at the address."""
     if target.sha256:
-        return _hash(file, "sha256") == target.sha256
+        return hash_of(file, "sha256") == target.sha256
     if not _version(file).exists():
         return False
     import httpx
@@ -156,7 +154,7 @@ def _attempt(client: httpx.Client, url: str, address: str, part: Path) -> dict[s
                 file.write(chunk)
         if total is not None and _size(part) != total:
             raise _Interrupted(f"{_size(part):,} of {total:,} bytes arrived")
-        return _digests(response)
+        return named_digests(response)
 
 
 def _client() -> httpx.Client:
@@ -188,11 +186,6 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _hash(path: Path, algorithm: str) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, algorithm).hexdigest()
-
-
 def _version(path: Path) -> Path:
     """Where the server's name for the version of a file, whole or in part, is kept."""
     return path.with_name(f"{path.name.removesuffix('.part')}.version")
@@ -214,34 +207,6 @@ def _total(response: httpx.Response) -> int | None:
         return int(total) if total.isdigit() else None
     length = response.headers.get("content-length", "")
     return int(length) if length.isdigit() and "content-encoding" not in response.headers else None
-
-
-def _digests(response: httpx.Response) -> dict[str, str]:
-    """Hexadecimal hashes of the whole file, by algorithm, as far as the server names any that we know."""
-    found = {}
-    for header, pattern, algorithm in (
-        ("repr-digest", r"sha-256=:([A-Za-z0-9+/=]+):", "sha256"),
-        ("x-goog-hash", r"md5=([A-Za-z0-9+/=]+)", "md5"),
-    ):
-        match = re.search(pattern, response.headers.get(header, ""))
-        if match:
-            try:
-                found[algorithm] = base64.b64decode(match[1], validate=True).hex()
-            except binascii.Error:
-                continue
-    return found
-
-
-def _verify(part: Path, digests: dict[str, str], address: str) -> None:
-    for algorithm, expected in digests.items():
-        actual = _hash(part, algorithm)
-        if actual != expected:
-            part.unlink()
-            raise ServiceError(
-                f"{address}: its {algorithm} is {actual}, and should be {expected}.",
-                kind="other",
-                hint="The file was changed or damaged on its way; it was deleted. Check the hash, or try again.",
-            )
 
 
 def _refuse(response: httpx.Response, address: str) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from eagle_bench.commands.init_answers import Answers
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
-from eagle_bench.secrecy import SECRET_NAME, base_url, without_credentials
+from eagle_bench.secrecy import base_url, without_credentials
 
 DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
 USUAL_MACHINE = "a3-highgpu-8g"
@@ -36,21 +36,8 @@ SPECULATION: dict[str, Callable[[str], list[str]]] = {
 }
 SHARED_MEMORY_MB = 16384  # with several GPUs: their processes speak through it, and Vertex AI gives 64 MB unasked
 SHARDED = {"sglang": "--tp={}", "vllm": "--tensor-parallel-size={}"}  # over all GPUs of the machine
-# What an answer must look like, and in words.
-FORMS = {
-    "bucket": (r"gs://[^/\s]+.*", "a gs:// folder, such as gs://my-bucket/eagle-bench"),
-    "accelerator": (r"[^=\s]+=[1-9]\d*", "TYPE=COUNT, such as NVIDIA_L4=1"),
-    "engine": (r"sglang|vllm", "sglang or vllm"),
-    "levels": (r"[1-9]\d*(,[1-9]\d*)*", "numbers with commas, such as 1,2,4"),
-    "service_account": (
-        r"[^@\s]+@[^@\s]+",
-        "an account's e-mail address, such as eagle-bench-run@my-project.iam.gserviceaccount.com",
-    ),
-    "hf_token_secret": (SECRET_NAME, "a name, such as projects/my-project/secrets/hf-token/versions/latest"),
-}
 # A host without a scheme: one with a port or a path, or else no key could be told from it.
 ADDRESS = re.compile(r"(localhost|[\w-]+(\.[\w-]+)*:\d+|[\w-]+(\.[\w-]+)+(?=/)|\d+(\.\d+){3})(/[^@?#\s]*)?")
-UNSHOWN = {"hf_token_secret"}  # where a name is wanted, someone gives the token: it is not said again
 
 
 def _pairs(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -125,7 +112,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
     running = [{"id": name, "url": _with_path(url)} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
-    answers = _Answers(given, _needed(given, running=bool(running), local=not endpoints))
+    answers = Answers(given, _needed(given, running=bool(running), local=not endpoints))
     values = _running(answers, running, local=not endpoints) if running else _deployed(answers)
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
@@ -158,41 +145,6 @@ def _with_path(url: str) -> str:
     return f"{base}/v1"
 
 
-class _Answers:
-    """What flags say, then what the person at the terminal says, then defaults.
-
-    Nobody is asked when the flags say all that has no default: a notebook's `!` is a terminal at which nobody answers.
-    """
-
-    def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
-        self._given = given
-        self._missing = [f"--{name}" for name in needed if not given.get(name)]
-        self._asks = bool(self._missing) and sys.stdin.isatty()
-
-    def get(self, name: str, question: str, default: str | None = None) -> str:
-        """One answer; at a terminal one that can't be used is asked for again. With "" as default it may be left out.
-
-        Raises:
-            UsageError: the flag can't be used, or nobody can be asked and there is no default.
-        """
-        flag = "--" + name.replace("_", "-")
-        if given := self._given.get(name):
-            return _usable(name, given, flag)
-        if self._asks:
-            return str(
-                click.prompt(
-                    question,
-                    default=default,
-                    show_default=bool(default),
-                    err=True,
-                    value_proc=lambda said: said and _usable(name, said),
-                )
-            )
-        if default is None:
-            raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
-        return default
-
-
 def _needed(given: dict[str, str | None], *, running: bool, local: bool) -> tuple[str, ...]:
     """The flags that have no default."""
     if running:
@@ -201,17 +153,7 @@ def _needed(given: dict[str, str | None], *, running: bool, local: bool) -> tupl
     return ("project", "bucket", "model", *tokenizer, "image")
 
 
-def _usable(name: str, answer: str, flag: str = "") -> str:
-    pattern, wanted = FORMS.get(name, (r"\S.*", "a value"))
-    if not re.fullmatch(pattern, answer):
-        said = [flag] if flag else []
-        if name not in UNSHOWN:
-            said.append(repr(answer))
-        raise click.UsageError(f"{' '.join(said) or name}: it must be {wanted}.")
-    return answer
-
-
-def _running(answers: _Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
+def _running(answers: Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
     ids = [variant["id"] for variant in variants]
     values: dict[str, Any] = {} if local else _place(answers)
     if not local:
@@ -224,7 +166,7 @@ def _running(answers: _Answers, variants: list[dict[str, str]], *, local: bool) 
     return values
 
 
-def _deployed(answers: _Answers) -> dict[str, Any]:
+def _deployed(answers: Answers) -> dict[str, Any]:
     values = _place(answers)
     values["model"] = answers.get("model", "Model: publisher/model@version, or a Hugging Face id")
     hub_id = None if "@" in values["model"] else values["model"]
@@ -249,7 +191,7 @@ def _deployed(answers: _Answers) -> dict[str, Any]:
     return values
 
 
-def _place(answers: _Answers) -> dict[str, Any]:
+def _place(answers: Answers) -> dict[str, Any]:
     place = {
         "project": answers.get("project", "Google Cloud project"),
         "location": answers.get("location", "Region", "us-central1"),

@@ -14,7 +14,13 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.commands.interrupts import obey_signals, status_of
+from eagle_bench.commands.job_whereabouts import (
+    job_may_be,
+    next_steps,
+    schedule_may_be,
+    told_if_interrupted,
+    whereabouts,
+)
 from eagle_bench.errors import InputError, ServiceError
 
 if TYPE_CHECKING:
@@ -112,23 +118,23 @@ def command(
             _check_images(job)
         if cron is not None:
             title = f"eagle-bench {config.stem}"
-            with _told_if_interrupted(_schedule_may_be(title, place)):
+            with told_if_interrupted(schedule_may_be(title, place)):
                 name = submissions.schedule(job, cron, title, service_account=given.service_account)
             click.echo("\n".join(filter(None, (f"scheduled {name}: {cron}", schedules_link(place)))))
             return 0
-        with _told_if_interrupted(_job_may_be(f"{place}/pipelineJobs/{job.job_id}")):
+        with told_if_interrupted(job_may_be(f"{place}/pipelineJobs/{job.job_id}")):
             name = submissions.submit(
                 job,
                 service_account=given.service_account,
                 experiment=experiment,
                 on_trouble=lambda text: click.echo(text, err=True),
             )
-            where = _where(name)
+            where = whereabouts(name)
     with json_output.json_only(as_json) as tell:
         click.echo("\n".join(filter(None, (f"submitted {name}", where))))
         try:
             if not wait:
-                click.echo(_next_steps(name))
+                click.echo(next_steps(name))
                 return 0
             from eagle_bench.commands import waiting
 
@@ -162,58 +168,6 @@ def _preflight(given: Config) -> None:
         if error.kind == "unavailable":
             error.hint = f"{error.hint or ''} Or leave the check to the job: --skip-checks.".strip()
         raise
-
-
-@contextmanager
-def _told_if_interrupted(what_may_be: str) -> Iterator[None]:
-    """Say what may have been made by a request that Ctrl-C or a signal cut short, and exit as a shell would say it.
-
-    Raises:
-        SystemExit: with the status of the signal.
-    """
-    obey_signals()
-    try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        click.echo(f"interrupted. {what_may_be}", err=True)
-        raise SystemExit(status_of(str(interrupt))) from None
-
-
-def _job_may_be(name: str) -> str:
-    return f"The job {name} may have been made, and runs on then;\n{_how_to_end(name)}"
-
-
-def _schedule_may_be(title: str, place: Place) -> str:
-    from eagle_bench.adapters.running_jobs import schedules_link
-
-    link = schedules_link(place)
-    return (
-        f"The schedule {title!r} in {place} may have been made, and starts jobs then. "
-        f"Look for it, and delete it where it isn't wanted{f': {link}' if link else '.'}"
-    )
-
-
-def _where(name: str) -> str | None:
-    """Where a person finds the job: its page, or its folder where it runs on this machine."""
-    from eagle_bench.adapters.running_jobs import artifacts_folder, console_link
-
-    folder = artifacts_folder(name)
-    return f"it runs on this machine, and its results go to {folder}" if folder else console_link(name)
-
-
-def _next_steps(name: str) -> str:
-    return (
-        "to see how it stands, and for report and results, also before its end:\n"
-        f"  eagle-bench fetch {name}\n{_how_to_end(name)}"
-    )
-
-
-def _how_to_end(name: str) -> str:
-    from eagle_bench.adapters.vertex_address import Place
-
-    place, run_id = Place.of(name), name.rsplit("/", 1)[-1]
-    where = f"--project {place.project} --location {place.location}"
-    return f"to cancel it and give everything back:\n  eagle-bench cleanup {run_id} {where} --cancel --yes"
 
 
 def _outcome(name: str, *, ended: bool) -> SubmitOutcome:

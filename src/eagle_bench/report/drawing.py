@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from eagle_bench.comparison import Comparison
@@ -14,6 +15,16 @@ from eagle_bench.report import svg
 WIDTH, HEIGHT = 340, 240  # what a phone has for it, so that text is never drawn smaller than it is read
 LARGE_WIDTH, LARGE_HEIGHT = 400, 280
 _LETTER, _KEY = 6.6, 40  # of a legend, in pixels: a letter, and the mark before a name with its gaps
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One picture: its heading, what to see in it, and the SVG."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
 
 
 @contextmanager

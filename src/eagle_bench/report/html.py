@@ -12,7 +12,7 @@ from eagle_bench import __version__
 from eagle_bench.comparison import Comparison, Decision
 from eagle_bench.cost import largest_meeting_slo
 from eagle_bench.plain_text import plain_if_text
-from eagle_bench.report import charts, svg, tables
+from eagle_bench.report import charts, setup_tables, speedup_chart, svg, tables
 from eagle_bench.report.findings import Finding, grouped, together
 from eagle_bench.units import conjunction, count, levels, milliseconds
 
@@ -49,6 +49,8 @@ def render(comparison: Comparison) -> str:
         best=_best(comparison),
         reasons=_reasons(comparison),
         tables=tables,
+        setup_tables=setup_tables,
+        speedup=speedup_chart.speedup(comparison),
         charts=charts,
         slo=_slo(comparison),
         warnings=grouped(comparison),

@@ -8,7 +8,7 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.plain_text import plain
 from eagle_bench.report import tables
 from eagle_bench.report.findings import grouped
-from eagle_bench.report.tables import Table
+from eagle_bench.report.table import Table
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eagle_bench.estimate import Range
-from eagle_bench.report.tables import Table
+from eagle_bench.report.table import Table
 from eagle_bench.run_plan import Check, PlannedEndpoint, RunPlan, Status
 from eagle_bench.units import NARROW_SPACE, conjunction, count, dollars, levels
 

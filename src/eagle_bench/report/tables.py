@@ -2,33 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
+from eagle_bench.report.table import Table
 from eagle_bench.results import CellResult
 from eagle_bench.units import NOTHING, dollars, milliseconds, percent, rate, significant, times
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table with its heads; `numeric` columns stand to the right, the first `keys` columns say what a row is about."""
-
-    caption: str
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = field(default_factory=frozenset)
-    keys: int = 1
-
-    def only(self, *heads: str) -> Table:
-        """The table with some of its columns, the keys among them, for where there is little room."""
-        return self.columns([place for place, head in enumerate(self.heads) if head in heads])
-
-    def columns(self, places: Sequence[int]) -> Table:
-        """The table with the columns at these places, the keys among them."""
-        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        numeric = frozenset(new for new, place in enumerate(places) if place in self.numeric)
-        return replace(self, heads=tuple(self.heads[place] for place in places), rows=rows, numeric=numeric)
 
 
 def name(comparison: Comparison, variant: str) -> str:
@@ -209,19 +186,6 @@ def failures(comparison: Comparison) -> Table | None:
     )
 
 
-def settings(comparison: Comparison) -> Table | None:
-    """The variants' settings side by side; a last column says which differ."""
-    plan = comparison.plan
-    names = sorted({key for values in plan.settings.values() for key in values})
-    if not names:
-        return None
-    rows = []
-    for key in names:
-        values = [plan.settings.get(variant, {}).get(key, NOTHING) for variant in comparison.variants]
-        rows.append((key, *values, "same" if len(set(values)) == 1 else "differs"))
-    return Table("Settings of the variants", ("Setting", *comparison.variants, ""), tuple(rows))
-
-
 def _value(bounded: Bounded | None) -> float | None:
     return bounded.value if bounded else None
 
@@ -264,23 +228,6 @@ def acceptance(comparison: Comparison) -> Table | None:
     heads = ("Variant", "Concurrency", "Acceptance length", "Drafted", "Accepted", "Steps with a draft", "Told by")
     caption = "Tokens that one step of the target model yields; 1 is no help"
     return Table(caption, heads, rows, frozenset({1, 2, 3, 4, 5}), keys=2)
-
-
-def environment(comparison: Comparison) -> Table | None:
-    """Versions, image and machine as the cells saw them, the variants side by side."""
-    seen: dict[str, dict[str, list[str]]] = {}
-    for cell in comparison.cells:
-        for key, value in cell.environment.items():
-            values = seen.setdefault(key, {}).setdefault(cell.variant, [])
-            if value not in values:
-                values.append(value)
-    if not seen:
-        return None
-    rows = tuple(
-        (key, *(", ".join(by_variant.get(variant, [NOTHING])) for variant in comparison.variants))
-        for key, by_variant in sorted(seen.items())
-    )
-    return Table("Environment, as each variant's results tell it", ("", *comparison.variants), rows)
 
 
 def _share(part: int | None, whole: int | None) -> str:

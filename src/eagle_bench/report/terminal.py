@@ -16,6 +16,7 @@ from eagle_bench.plain_text import plain_line
 from eagle_bench.report import tables
 from eagle_bench.report.findings import grouped
 from eagle_bench.report.plan_tables import conclusion
+from eagle_bench.report.table import Table
 from eagle_bench.run_plan import Check
 
 _WIDE = 125
@@ -59,7 +60,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(Text(plain_line(decision.text), style=style))
 
 
-def print_table(table: tables.Table, console: Console) -> None:
+def print_table(table: Table, console: Console) -> None:
     """Print a table; columns that have no room beside the others stand below them, each row with its keys again."""
     console.print(Text(plain_line(table.caption), style="bold"))
     for part in _parts(table, console.width):
@@ -67,7 +68,7 @@ def print_table(table: tables.Table, console: Console) -> None:
         console.print()
 
 
-def _parts(table: tables.Table, width: int) -> Iterator[tables.Table]:
+def _parts(table: Table, width: int) -> Iterator[Table]:
     widths = [_width(table, column) + _GAP for column in range(len(table.heads))]
     keys = list(range(table.keys))
     room = width + _GAP - sum(widths[: table.keys])
@@ -80,14 +81,14 @@ def _parts(table: tables.Table, width: int) -> Iterator[tables.Table]:
     yield table.columns([*keys, *places])
 
 
-def _width(table: tables.Table, column: int) -> int:
+def _width(table: Table, column: int) -> int:
     """What a column takes: numbers all of it, and words at least some, as they can go on in the next line."""
     head = cell_len(plain_line(table.heads[column]))
     widest = max(head, *(cell_len(plain_line(row[column])) for row in table.rows))
     return min(widest, _LONGEST if column in table.numeric else max(_WORDS, min(head, _LONGEST)))
 
 
-def _drawn(table: tables.Table) -> RichTable:
+def _drawn(table: Table) -> RichTable:
     rich = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for column, head in enumerate(table.heads):
         rich.add_column(

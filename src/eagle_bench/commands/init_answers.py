@@ -1,0 +1,69 @@
+"""What `init` is told: by flags, by the person at the terminal, or by default."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from eagle_bench.secrecy import SECRET_NAME
+
+# What an answer must look like, and in words.
+FORMS = {
+    "bucket": (r"gs://[^/\s]+.*", "a gs:// folder, such as gs://my-bucket/eagle-bench"),
+    "accelerator": (r"[^=\s]+=[1-9]\d*", "TYPE=COUNT, such as NVIDIA_L4=1"),
+    "engine": (r"sglang|vllm", "sglang or vllm"),
+    "levels": (r"[1-9]\d*(,[1-9]\d*)*", "numbers with commas, such as 1,2,4"),
+    "service_account": (
+        r"[^@\s]+@[^@\s]+",
+        "an account's e-mail address, such as eagle-bench-run@my-project.iam.gserviceaccount.com",
+    ),
+    "hf_token_secret": (SECRET_NAME, "a name, such as projects/my-project/secrets/hf-token/versions/latest"),
+}
+UNSHOWN = {"hf_token_secret"}  # where a name is wanted, someone gives the token: it is not said again
+
+
+class Answers:
+    """What flags say, then what the person at the terminal says, then defaults.
+
+    Nobody is asked when the flags say all that has no default: a notebook's `!` is a terminal at which nobody answers.
+    """
+
+    def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
+        self._given = given
+        self._missing = [f"--{name}" for name in needed if not given.get(name)]
+        self._asks = bool(self._missing) and sys.stdin.isatty()
+
+    def get(self, name: str, question: str, default: str | None = None) -> str:
+        """One answer; at a terminal one that can't be used is asked for again. With "" as default it may be left out.
+
+        Raises:
+            UsageError: the flag can't be used, or nobody can be asked and there is no default.
+        """
+        flag = "--" + name.replace("_", "-")
+        if given := self._given.get(name):
+            return _usable(name, given, flag)
+        if self._asks:
+            return str(
+                click.prompt(
+                    question,
+                    default=default,
+                    show_default=bool(default),
+                    err=True,
+                    value_proc=lambda said: said and _usable(name, said),
+                )
+            )
+        if default is None:
+            raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
+        return default
+
+
+def _usable(name: str, answer: str, flag: str = "") -> str:
+    pattern, wanted = FORMS.get(name, (r"\S.*", "a value"))
+    if not re.fullmatch(pattern, answer):
+        said = [flag] if flag else []
+        if name not in UNSHOWN:
+            said.append(repr(answer))
+        raise click.UsageError(f"{' '.join(said) or name}: it must be {wanted}.")
+    return answer
