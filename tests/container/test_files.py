@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -63,6 +64,71 @@ def test_the_check_finds_what_the_api_would_take(tmp_path, change, words):
     assert change[0] in text
     broken.write_text(text.replace(*change))
     assert any(words in problem for problem in cloud_build.problems(cloud_build.load(broken)))
+
+
+GOOD = {
+    "_LOCATION": "europe-west4",
+    "_REPOSITORY": "127.0.0.1:5000/local-project/eagle-bench",
+    "_TEMPLATES": "https://us-kfp.pkg.dev/p/templates",
+    "_TAG": "v1.2.0",
+    "_PUBLISH": "no",
+    "_SMOKE_CONFIG": "",
+    "_TORCH_INDEX_URL": "https://us-python.pkg.dev/p/torch/simple/",
+    "_BASE_IMAGE": "python:3.11-slim",
+    "_BUILD_NETWORK": "host",
+    "_RUN_AS": "10001",
+}
+AWKWARD = ("", " ", "a b", "a\nb", '"', "'", "*", ";", "$HOME", "$(id)", "ä", "a\tb")
+
+
+def settings_step(changes):
+    """Exit status and output of the first step, by a shell of this machine."""
+    build = cloud_build.load(CONFIG)
+    given = {"PROJECT_ID": "my-project", "SHORT_SHA": "0abc123", "_TORCH_INDEX_URL": GOOD["_TORCH_INDEX_URL"]}
+    values = cloud_build.Run(build, REPO, given).values | changes
+    (step,) = (step for step in build.steps if step.id == "settings")
+    command = ["/bin/sh", "-c", step.script]
+    environment = {"PATH": os.defpath, **values}
+    done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_first_step_takes_the_defaults_and_what_is_right():
+    assert settings_step({}) == (0, "")
+    assert settings_step(GOOD) == (0, "")
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_the_first_step_names_each_substitution_that_can_not_be_used(name):
+    for value in AWKWARD:
+        status, output = settings_step({name: value})
+        if name == "_SMOKE_CONFIG" and not value:
+            continue
+        assert status == 1, (name, value)
+        assert name in output, (name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("_REPOSITORY", "us-docker.pkg.dev/my-project"),
+        ("_REPOSITORY", "us-docker.pkg.dev/example.com:my-project/eagle-bench"),
+        ("_REPOSITORY", "us-docker.pkg.dev/my-project/eagle-bench/"),
+        ("_TEMPLATES", "https://us-kfp.pkg.dev/my-project/templates/"),
+        ("_TEMPLATES", "https://us-kfp.pkg.dev/my-project/templates/eagle-benchmark"),
+        ("_TEMPLATES", "https://us-docker.pkg.dev/my-project/templates"),
+        ("_TAG", "git-"),
+        ("_TAG", "-a"),
+        ("_TAG", "Upper"),
+        ("_LOCATION", "US-central1"),
+        ("_REPOSITORY", "us-docker.pkg.dev/my-project/Images"),
+        ("_TORCH_INDEX_URL", "torch"),
+    ],
+)
+def test_the_first_step_refuses_what_a_later_one_would(name, value):
+    status, output = settings_step({name: value})
+    assert status == 1
+    assert name in output or "SHORT_SHA is missing" in output
 
 
 def test_a_field_that_the_api_does_not_know_is_refused(tmp_path):
