@@ -14,6 +14,7 @@ from eagle_bench import __version__
 from eagle_bench.adapters.artifact_registry import check_images, pinned_template, upload_template
 from eagle_bench.adapters.pipeline_template import compile_template, sha256_of
 from eagle_bench.errors import EagleBenchError, InputError
+from servers import artifact_registry
 from servers.artifact_registry import serving_artifact_registry
 
 TEMPLATES = "https://europe-west4-kfp.pkg.dev/local-project/templates"
@@ -120,12 +121,34 @@ def test_a_tag_that_is_not_there_is_named(registry):
     assert "Check its name and tag" in words
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (200, b"<html>sign in</html>", "did not"),
+        (200, b"", "did not"),
+        (200, b"[]", "did not"),
+        (403, b'{"errors": ["no"]}', "roles/artifactregistry"),
+    ],
+)
+def test_what_a_proxy_answers_is_taken_for_no_success(registry, template, monkeypatch, status, body, words):
+    def answer(self):
+        for _ in self.body():
+            pass
+        self.answer(status, body)
+
+    monkeypatch.setattr(artifact_registry._Answers, "do_GET", answer)
+    monkeypatch.setattr(artifact_registry._Answers, "do_POST", answer)
+    assert words in said(lambda: upload_template(template, TEMPLATES, []))
+    assert words in said(lambda: pinned_template(f"{TEMPLATES}/eagle-benchmark/v1"))
+
+
 def test_images_are_looked_for(registry):
     digest = registry.push("local-project/images/bench", "1")
     assert check_images([f"{IMAGE}/bench:1", f"{IMAGE}/bench@{digest}", "docker.io/any/image:2"]) == (
         "docker.io/any/image:2",
     )
     assert "the image is not there" in said(lambda: check_images([f"{IMAGE}/bench:2"]))
+    assert "PROJECT/REPOSITORY/IMAGE" in said(lambda: check_images([f"{IMAGE}:1"]))  # the repository's own address
     missing = said(lambda: check_images([f"{IMAGE.replace('/images', '/none')}/bench:1"]))
     assert "the repository none in region europe-west4 of project local-project is not there" in missing
     assert "--repository-format=docker" in missing
@@ -156,6 +179,7 @@ def test_an_image_in_no_registry_is_told_before_anything_is_made(registry, tmp_p
     [
         (["--upload", "https://example.com/x"], "no address in Artifact Registry"),
         (["--upload", TEMPLATES, "--tag", "sha256:1"], "--tag"),
+        (["--upload", f"{TEMPLATES}/eagle-benchmark/v1"], f"Give {TEMPLATES}, and its tag with --tag"),
         (["--tag", "v1"], "add --upload"),
         (["--image", "bench=a", "--image", "bench=b"], "given twice"),
         (["--image", "bench=a"], "address of slim is missing"),
@@ -166,6 +190,7 @@ def test_wrong_options_of_compile_are_refused(server, tmp_path, arguments, words
     done = eagle_bench("compile", "-o", tmp_path / "t.yaml", *arguments)
     assert done.returncode == 2, done.stderr
     assert words in done.stderr
+    assert not (tmp_path / "t.yaml").exists()
 
 
 def test_a_region_that_is_none_is_told(server, tmp_path):

@@ -12,6 +12,8 @@ from google.cloud import aiplatform_v1
 from google.protobuf import json_format
 
 from eagle_bench.adapters.pipeline_template import compile_template, sha256_of
+from eagle_bench.adapters.template_version import read_template
+from eagle_bench.errors import InputError
 
 CONFIG = {
     "project": "local-project",
@@ -99,6 +101,42 @@ def test_a_file_that_is_no_template_is_refused(config):
     done = submit(config, "--dry-run", "--template", config)
     assert done.returncode == 2
     assert "not a pipeline template" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    path = tmp_path_factory.mktemp("template") / "eagle-benchmark.yaml"
+    compile_template(path)
+    return path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (lambda text: "", "it holds no keys and values"),
+        (lambda text: "- 1\n", "it holds no keys and values"),
+        (lambda text: "a: " + "[" * 20_000, "it is nested too deeply"),
+        (lambda text: f"{text}---\nplatforms: {{}}\n", "but found another document"),
+        (lambda text: text.replace("schemaVersion: 2.1.0\n", ""), "it has no `schemaVersion`"),
+        (lambda text: text.replace("schemaVersion: 2.1.0", "schemaVersion: 2.1"), "schemaVersion"),
+        (lambda text: text + "deploymentSpec: 3\n", "deploymentSpec"),
+        (lambda text: text + "deploymentSpec: {executors: {x: 1}}\n", "executors"),
+        (lambda text: text.encode("utf-16"), "it is no text in UTF-8"),
+    ],
+)
+def test_a_template_that_was_edited_to_pieces_is_refused_with_what_is_wrong(compiled, tmp_path, edit, why):
+    path, found = tmp_path / "template.yaml", edit(compiled)
+    path.write_bytes(found if isinstance(found, bytes) else found.encode())
+    with pytest.raises(InputError, match=r"not a pipeline template that can be used: .*eagle-bench compile") as caught:
+        read_template(path)
+    assert why in caught.value.message
+
+
+def test_what_is_no_mapping_is_no_template_for_submit_either(config, tmp_path):
+    (tmp_path / "empty.yaml").write_text("")
+    done = submit(config, "--dry-run", "--template", tmp_path / "empty.yaml")
+    assert done.returncode == 2, done.stderr
+    assert "it holds no keys and values" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["x.txt", "noext", "missing/../..", "/proc/x.yaml"])

@@ -13,6 +13,7 @@ import golden_file
 from eagle_bench import __version__
 from eagle_bench.adapters.pipeline_template import compile_template, images_in, images_of, sha256_of
 from eagle_bench.adapters.template_version import read_template, unlike_package
+from eagle_bench.errors import InputError
 
 MEASURE_OR_ACT = {
     "deploy-endpoint",
@@ -167,6 +168,40 @@ def test_images_are_named_by_digest_where_that_is_asked_for(tmp_path):
     # One address for all of them: `bench` has everything.
     compile_template(path, images=images_of([addresses["bench"]]))
     assert images_in(yaml.safe_load(path.read_text())) == {addresses["bench"]}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "us-docker.pkg.dev/p/r/bench@sha256:abc",
+        "us-docker.pkg.dev/p/r/bench:1:2",
+        "us-docker.pkg.dev/p/r/Bench",
+        "https://us-docker.pkg.dev/p/r/bench",
+        "bänch",
+        "a/",
+        "a:",
+        "a@@b",
+    ],
+)
+def test_what_no_registry_takes_for_an_image_is_refused(address):
+    with pytest.raises(InputError, match="not an image's address"):
+        images_of([address])
+
+
+def test_an_image_may_have_a_port_a_tag_and_a_digest():
+    address = f"localhost:5000/any_one/be-nch:V1.0@sha256:{'a' * 64}"
+    assert set(images_of([address]).values()) == {address}
+
+
+def test_only_a_template_is_written_over(tmp_path):
+    path = tmp_path / "llama.yaml"
+    path.write_text("project: my-project\n")
+    with pytest.raises(InputError, match="holds something else than a template"):
+        compile_template(path)
+    assert path.read_text() == "project: my-project\n"
+    path.write_text("")
+    digest = compile_template(path)
+    assert compile_template(path) == digest
 
 
 def test_component_bodies_are_one_call(spec):

@@ -15,6 +15,7 @@ from eagle_bench.errors import EagleBenchError, InputError, ServiceError, becaus
 TIMEOUT_S = 60.0
 REPOSITORY = re.compile(r"https://(?P<location>[a-z0-9-]+)-kfp\.pkg\.dev/(?P<project>[^/\s]+)/(?P<name>[a-z0-9-]+)/?")
 TEMPLATE = re.compile(rf"{REPOSITORY.pattern.removesuffix('/?')}/(?P<package>[^/\s]+)/(?P<version>[^/\s]+)")
+VERSION = re.compile(r"sha256:[0-9a-f]{64}")
 TAG = re.compile(r"[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?")
 IMAGE = re.compile(
     r"(?P<host>(?P<location>[a-z0-9-]+)-docker\.pkg\.dev)/(?P<project>[^/\s]+)/(?P<name>[^/\s@:]+)/(?P<image>[^\s@:]+)"
@@ -59,14 +60,32 @@ def upload_template(template: Path, repository: str, tags: Iterable[str]) -> str
         InputError: the address or a tag can't be one.
         ServiceError: Artifact Registry refused it; repository and role are named.
     """
-    there = template_repository(repository)
     tags = tuple(tags)
+    there = upload_place(repository, tags)
+    told = _told(there, f"put the template into {there}", role="roles/artifactregistry.writer")
+    with told, _as_agreed("put the template"):
+        package, version = _templates(repository).upload_pipeline(str(template), tags=list(tags))
+        if not VERSION.fullmatch(version):
+            raise ValueError(f"{package}/{version}")
+    return f"{repository.rstrip('/')}/{package}/{version}"
+
+
+def upload_place(repository: str, tags: Iterable[str]) -> Repository:
+    """The repository that a template is put into, once it and the tags can be used.
+
+    Raises:
+        InputError: the address is no repository's, or a tag can't be one.
+    """
+    there = template_repository(repository)
+    if not REPOSITORY.fullmatch(repository):
+        raise InputError(
+            f"{repository[:120]}: names a template. It goes into a repository, and gets its own name there.",
+            hint=f"Give https://{there.location}-kfp.pkg.dev/{there.project}/{there.name}, and its tag with --tag.",
+        )
     for tag in tags:
         if not TAG.fullmatch(tag):
             raise InputError(f"--tag {tag[:60]!r}: a tag is made of a-z, 0-9, '.', '_' and '-', 128 at most.")
-    with _told(there, f"put the template into {there}", role="roles/artifactregistry.writer"):
-        package, version = _templates(repository).upload_pipeline(str(template), tags=list(tags))
-    return f"{repository.rstrip('/')}/{package}/{version}"
+    return there
 
 
 def template_repository(address: str) -> Repository:
@@ -97,11 +116,12 @@ def pinned_template(address: str) -> str:
         raise InputError(f"{address}: names a repository, no template in it: add /PACKAGE/TAG.")
     if found["version"].startswith("sha256:"):
         return address
-    with reading_template(address):
+    with reading_template(address), _as_agreed("look up the tag"):
         tag = _templates(address.removesuffix(f"/{found['package']}/{found['version']}")).get_tag(
             found["package"], found["version"]
         )
-    return f"{address.removesuffix(found['version'])}{str(tag['version']).rsplit('/', 1)[-1]}"
+        version = str(tag["version"]).rsplit("/", 1)[-1]
+    return f"{address.removesuffix(found['version'])}{version}"
 
 
 @contextmanager
@@ -116,7 +136,7 @@ def check_images(images: Iterable[str]) -> tuple[str, ...]:
     """Make sure that images are there, as far as this account can see; those that can't be looked up are given back.
 
     Raises:
-        InputError: an image stands in no registry.
+        InputError: an image stands in no registry, or its address in Artifact Registry is incomplete.
         ServiceError: one is missing, or may not be read; repository and role are named.
     """
     unknown = []
@@ -130,6 +150,11 @@ def check_images(images: Iterable[str]) -> tuple[str, ...]:
         found = IMAGE.fullmatch(image)
         if found:
             _check_image(image, found)
+        elif image.partition("/")[0].endswith("-docker.pkg.dev"):
+            raise InputError(
+                f"the image {image[:120]!r} is at no address that Artifact Registry has.",
+                hint="It is LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE, and :TAG, @sha256:DIGEST or both.",
+            )
         else:
             unknown.append(image)
     return tuple(unknown)
@@ -152,6 +177,19 @@ def _templates(repository: str) -> Any:
     from kfp.registry import RegistryClient
 
     return RegistryClient(host=repository.rstrip("/"), auth=credentials())
+
+
+@contextmanager
+def _as_agreed(doing: str) -> Iterator[None]:
+    """Name an answer of 200 that is not the registry's, which Google's clients read as if it were."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServiceError(
+            f"What answered in place of Artifact Registry did not {doing}: {type(error).__name__}: {str(error)[:100]}.",
+            kind="unavailable",
+            hint="A proxy on the way may answer with a page of its own: check the network.",
+        ) from error
 
 
 @contextmanager
@@ -214,7 +252,7 @@ def _words(body: str) -> str:
     except ValueError:
         return " ".join(re.sub(r"<[^>]+>", " ", body).split())[:300]
     errors = data.get("errors") if isinstance(data, dict) else None
-    if isinstance(errors, list) and errors:
+    if isinstance(errors, list) and errors and isinstance(errors[0], dict):
         return str(errors[0].get("message", ""))[:300]
     error = data.get("error") if isinstance(data, dict) else None
     return str(error.get("message", "") if isinstance(error, dict) else data)[:300]

@@ -14,9 +14,10 @@ import yaml
 from eagle_bench import __version__
 from eagle_bench.adapters.artifact_registry import reading_template
 from eagle_bench.adapters.pipeline_template import images_in, parameters, sha256_of
+from eagle_bench.adapters.template_version import fetch_template, read_template
 from eagle_bench.adapters.vertex_address import place_of, sdk_options
 from eagle_bench.config import Config
-from eagle_bench.errors import InputError
+from eagle_bench.errors import InputError, because
 from eagle_bench.resuming import EarlierRun, resume
 
 FailurePolicy = Literal["slow", "fast"]
@@ -88,13 +89,15 @@ def prepare(
         # None: each task says itself whether it may be cached; True or False would override them all.
         "enable_caching": None,
     }
+    # Google's client takes for a template whatever is YAML.
+    _ = read_template(template) if isinstance(template, Path) else fetch_template(template)
     try:
         if isinstance(template, Path):
             return aiplatform.PipelineJob(**arguments)
         with reading_template(template):
             return aiplatform.PipelineJob(**arguments)
     except (KeyError, ValueError, TypeError, yaml.YAMLError) as error:
-        raise InputError(f"{template}: not a pipeline template that can be used: {error}.") from None
+        raise InputError(because(f"{template}: not a pipeline template that can be used", error)) from None
 
 
 def parameters_of(job: Any) -> dict[str, Any]:

@@ -14,7 +14,11 @@ from eagle_bench.config import Config
 from eagle_bench.errors import InputError
 from eagle_bench.variants import resolve
 
-IMAGE = re.compile(r"[A-Za-z0-9][\w.\-/:@]*")
+COMPILED = b"# PIPELINE DEFINITION\n"  # how kfp begins what it writes
+_PART = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
+IMAGE = re.compile(
+    rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*(?::\w[\w.-]{{0,127}})?(?:@sha256:[0-9a-f]{{64}})?", re.ASCII
+)
 
 
 def compile_template(path: Path, *, images: Mapping[str, str] | None = None, open_source: bool = False) -> str:
@@ -25,10 +29,11 @@ def compile_template(path: Path, *, images: Mapping[str, str] | None = None, ope
         open_source: for Kubeflow Pipelines outside of Vertex AI; it then measures URLs and deploys nothing.
 
     Raises:
-        InputError: the name is no template's, or the file can't be written.
+        InputError: the name is no template's, something else stands there, or the file can't be written.
     """
     if path.suffix not in {".yaml", ".yml"}:
         raise InputError(f"{path}: a template's name must end in .yaml or .yml.")
+    _spare(path)
     from kfp import compiler
 
     from eagle_bench.components._image import IMAGES
@@ -48,6 +53,26 @@ def compile_template(path: Path, *, images: Mapping[str, str] | None = None, ope
     return sha256_of(path)
 
 
+def _spare(path: Path) -> None:
+    """Refuse to write over what no compiler wrote, such as the config of a run.
+
+    Raises:
+        InputError: such a file stands there.
+    """
+    if not path.is_file():
+        return
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(COMPILED))
+    except OSError as error:
+        raise InputError(f"{path}: can't be read: {error.strerror or error}.") from None
+    if start and start != COMPILED:
+        raise InputError(
+            f"{path}: holds something else than a template, and is not written over.",
+            hint="Give --output another name.",
+        )
+
+
 def images_of(given: Iterable[str]) -> dict[str, str]:
     """The addresses of `--image NAME=ADDRESS`, by name; ADDRESS alone stands for every name.
 
@@ -62,7 +87,10 @@ def images_of(given: Iterable[str]) -> dict[str, str]:
         names, address = ([name], address) if equals else (list(IMAGES), text)
         if not IMAGE.fullmatch(address):
             example = "us-docker.pkg.dev/…/bench@sha256:…"
-            raise InputError(f"--image {text[:60]!r}: not an image's address, such as {example}.")
+            raise InputError(
+                f"--image {text[:60]!r}: not an image's address, such as {example}.",
+                hint="It has no https://, is in lower case but for its tag, and a digest has 64 digits behind sha256:.",
+            )
         for known in names:
             if known not in IMAGES:
                 raise InputError(f"--image {text[:60]!r}: no image is called {known!r}; {' and '.join(IMAGES)} are.")

@@ -10,7 +10,7 @@ from typing import Any
 from eagle_bench.adapters.artifact_registry import reading_template
 from eagle_bench.adapters.pipeline_template import compile_template
 from eagle_bench.adapters.vertex_address import credentials
-from eagle_bench.errors import InputError
+from eagle_bench.errors import InputError, because
 
 
 def read_template(path: Path) -> dict[str, Any]:
@@ -22,11 +22,17 @@ def read_template(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        found = next(iter(yaml.safe_load_all(path.read_text(encoding="utf-8"))), None)
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"--template {path}: there is no such file.") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        found = None
+    except OSError as error:
+        raise InputError(f"--template {path}: can't be read: {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise _no_template(str(path), "it is no text in UTF-8") from None
+    except RecursionError:
+        raise _no_template(str(path), "it is nested too deeply") from None
+    except yaml.YAMLError as error:
+        raise _no_template(str(path), _place(error)) from None
     return _specification(found, str(path))
 
 
@@ -49,9 +55,33 @@ def fetch_template(address: str) -> dict[str, Any]:
 
 
 def _specification(found: Any, name: str) -> dict[str, Any]:
-    if not isinstance(found, dict) or "deploymentSpec" not in found:
-        raise InputError(f"{name}: not a pipeline template that can be used.")
+    """What was found, once it has the form that kfp gives to compiled pipelines."""
+    from google.protobuf import json_format
+    from kfp.pipeline_spec.pipeline_spec_pb2 import PipelineDeploymentConfig, PipelineSpec
+
+    if not isinstance(found, dict):
+        raise _no_template(name, "it holds no keys and values")
+    if missing := [key for key in ("pipelineInfo", "deploymentSpec", "root", "schemaVersion") if key not in found]:
+        raise _no_template(name, f"it has no `{missing[0]}`")
+    try:
+        json_format.ParseDict(found, PipelineSpec(), ignore_unknown_fields=True)
+        json_format.ParseDict(found["deploymentSpec"], PipelineDeploymentConfig(), ignore_unknown_fields=True)
+    except (json_format.ParseError, AttributeError, TypeError, RecursionError) as error:
+        raise _no_template(name, " ".join(str(error).split())[:200]) from None
     return found
+
+
+def _place(error: Exception) -> str:
+    """What a reader of YAML stumbled over, and in which line."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"line {mark.line + 1}: {problem}" if mark and problem else " ".join(str(error).split())
+
+
+def _no_template(name: str, why: str) -> InputError:
+    return InputError(
+        because(f"{name}: not a pipeline template that can be used", why),
+        hint="`eagle-bench compile` writes one.",
+    )
 
 
 def unlike_package(template: Mapping[str, Any]) -> tuple[str, ...]:
@@ -71,5 +101,6 @@ def _parts(template: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, executor in template.get("deploymentSpec", {}).get("executors", {}).items():
         container = {key: value for key, value in executor.get("container", {}).items() if key != "image"}
         yield f"{name.removeprefix('exec-')}'s program", {**executor, "container": container}
+    yield "the schema's version", template.get("schemaVersion")
     yield "the pipeline's parameters", template.get("root", {}).get("inputDefinitions")
     yield "the pipeline's steps", template.get("root", {}).get("dag")

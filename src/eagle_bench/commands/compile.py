@@ -42,11 +42,11 @@ def command(
 
     if tags and repository is None:
         raise click.UsageError("--tag is for a template that is uploaded: add --upload.")
+    names = (f"v{__version__.replace('.', '-')}", *tags)
     if repository is not None:
-        artifact_registry.template_repository(repository)  # a wrong address is told before anything is written
+        artifact_registry.upload_place(repository, names)  # what is wrong is told before anything is written
     digest = compile_template(output, images=images_of(images), open_source=open_source)
     click.echo(f"{output} (sha256:{digest})")
     if repository is not None:
-        names = (f"v{__version__.replace('.', '-')}", *tags)
         address = artifact_registry.upload_template(output, repository, names)
         click.echo(f"uploaded {address} ({', '.join(names)})")
