@@ -66,7 +66,7 @@ WARNINGS: dict[WarningCode, Meaning] = {
     ),
     "budget": Meaning(
         "the run's time (`max_hours`) was used up: cells are missing or were cut short",
-        "measure the rest with `submit --resume`",
+        "measure the rest with `--resume` of `submit` or `run`",
     ),
     "missing_cell": Meaning("a cell was planned and did not come in", "look at that step's log"),
     "duplicate_cell": Meaning("a cell came in more than once", "keep the file that belongs to this run"),

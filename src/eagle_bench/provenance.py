@@ -51,7 +51,7 @@ def budget(grid: Grid) -> Iterator[Warning]:
     lacking += [f"{count(cut, 'cell')} cut short"] if cut else []
     text = (
         f"the run's budget (`max_hours`) was used up: {conjunction(lacking)}. The answer is from what there is; "
-        "`submit --resume` with this run measures the rest."
+        "`--resume` with this run measures the rest."
     )
     yield Warning(code=BUDGET, text=text)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from eagle_bench.config import Criteria, Workload
@@ -100,7 +101,9 @@ def resume(
     if len(taken) == len(variants) * len(levels):
         raise InputError(
             f"--resume: nothing is missing in {earlier.run_id}.",
-            hint="`eagle-bench fetch` gets its results and the answer.",
+            hint=f"Its results and the answer are in {Path(earlier.noted_in).parent}."
+            if earlier.noted_in
+            else "`eagle-bench fetch` gets its results and the answer.",
         )
     left = {spec.id: tuple(level for level in levels if (spec.id, level) not in taken) for spec in variants}
     return {

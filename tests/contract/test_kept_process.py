@@ -20,6 +20,23 @@ def runs(pid: int) -> bool:
         return False
 
 
+def test_the_last_words_of_an_output_are_few(tmp_path):
+    """An engine may write megabytes without the end of a line."""
+    shout = "print('first'); print('x' * 3_000_000 + 'why'); print('last', end='')"
+    log_file = tmp_path / "log"
+
+    async def ended() -> str:
+        kept = await processes.KeptProcess.start(
+            [sys.executable, "-c", shout], env=os.environ, cwd=tmp_path, log_file=log_file, grace_s=0.1
+        )
+        await kept.wait()
+        return kept.last_lines()
+
+    long, last = asyncio.run(ended()).splitlines()
+    assert last == "last"
+    assert long == "…" + "x" * 497 + "why"
+
+
 def test_a_keeper_that_is_stopped_is_killed_and_its_command_with_it(tmp_path, monkeypatch, until):
     monkeypatch.setattr(processes, "KEEPER_S", 0.1)
     log_file = tmp_path / "log"

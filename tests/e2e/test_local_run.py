@@ -214,6 +214,34 @@ def assert_whole(out: Path) -> None:
     assert len(cells) == 4
 
 
+def test_a_run_whose_local_vertex_was_killed_keeps_what_it_had_and_names_nothing_to_delete(
+    start, config, engines, tmp_path
+):
+    out = tmp_path / "out"
+    run = start("run", config(), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+    run.until("c=1 done")
+    (server,) = [pid for pid in descendants(run.process.pid) if "eagle_bench.local_vertex" in command_of(pid)]
+    os.kill(server, signal.SIGKILL)
+    assert run.finish() == 4, run.text
+    assert "Local Vertex was ended from outside, and its engines with it" in run.text
+    assert "1 of 4 cells was measured and is kept" in run.text
+    assert "gcloud" not in run.text
+    assert "go on with: eagle-bench run" in run.text
+    assert (out / "results" / "baseline-c1.json").is_file()
+    assert nothing_left(str(out))
+
+
+def test_a_run_whose_words_nobody_reads_any_more_is_measured_all_the_same(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    run = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.002"), "--out", out)
+    run.until("submitted")
+    run.process.stdout.close()
+    assert run.process.wait() == 0
+    assert {path.name for path in (out / "results").iterdir()} == {"baseline-c1.json", "other-c1.json"}
+    assert (out / "report.html").is_file()
+    assert nothing_left(str(out))
+
+
 def test_a_folder_takes_one_run_at_a_time(start, config, engines, tmp_path):
     out = tmp_path / "out"
     first = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)

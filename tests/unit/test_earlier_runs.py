@@ -8,12 +8,26 @@ from typing import Any
 
 import pytest
 
+from eagle_bench import config_file
+from eagle_bench.adapters.pipeline_template import parameters
 from eagle_bench.errors import InputError
 from eagle_bench.runs.earlier_runs import run_in
 from eagle_bench.runs.gathering import note
 from simulated_cells import cell
 
 RUN_ID = "eagle-benchmark-20260101-000000-abcd"
+TOLD = parameters(
+    config_file.validate(
+        {
+            "project": "p",
+            "location": "us-central1",
+            "variants": [{"id": "baseline", "url": "http://a/v1"}, {"id": "eagle3", "url": "http://b/v1"}],
+            "workload": {"prompts_per_level": 60},
+            "concurrency": [1, 2],
+        }
+    ),
+    {},
+)
 CELLS = [(variant, level) for variant in ("baseline", "eagle3") for level in (1, 2)]
 
 
@@ -112,8 +126,8 @@ def test_parameters_that_name_earlier_cells_in_another_way_are_refused(tmp_path,
         run_in(tmp_path, print)
 
 
-def test_a_run_that_was_killed_has_its_cells_in_its_bucket_and_those_that_it_took(tmp_path):
-    """Its own lie in a folder for each task, all by one name; the others where it copied them to."""
+def test_what_a_killed_run_had_is_brought_together_with_what_it_had_taken(tmp_path):
+    """Its own cells lie in a folder for each task, all by one name; the others where it copied them to."""
     root = tmp_path / "local-vertex" / "buckets" / "b" / "1" / RUN_ID
     for number, key in enumerate(CELLS[:2]):
         path = root / f"{number}" / f"benchmark-{number}" / "cell"
@@ -125,10 +139,24 @@ def test_a_run_that_was_killed_has_its_cells_in_its_bucket_and_those_that_it_too
     taken.parent.mkdir()
     taken.write_text(text("eagle3", 1))
     lost = {"cells": {f"gs://b/1/{RUN_ID}": ["earlier/eagle3-c1.json", "earlier/eagle3-c2.json"]}}
-    note(RUN_ID, {"earlier": lost}, tmp_path)
+    note(RUN_ID, {**TOLD, "earlier": lost}, tmp_path, {"cores": 2})
     said: list[str] = []
     found = run_in(tmp_path, said.append)
     assert {(kept.cell.variant, kept.cell.concurrency) for kept in found.cells} == set(CELLS[:3])
-    assert len(said) == 2
+    assert found.equipment == {"cores": 2}
     assert f"{root}/2/benchmark/cell: " in said[0]
     assert f"of eagle3 at concurrency 2 can't be read and counts as missing: {root}/earlier/eagle3-c2.json" in said[1]
+    assert said[2:] == [f"{RUN_ID} ended before it had brought its results together: they are in {tmp_path} now"]
+    assert {path.stem for path in (tmp_path / "results").iterdir()} == {"baseline-c1", "baseline-c2", "eagle3-c1"}
+    assert (tmp_path / "report.html").is_file()
+
+    again: list[str] = []
+    assert len(run_in(tmp_path, again.append).cells) == 3
+    assert again == []
+
+
+def test_a_killed_run_whose_parameters_are_none_is_refused_by_its_file(tmp_path):
+    note(RUN_ID, {**TOLD, "variants": [{"name": "x"}]}, tmp_path)
+    with pytest.raises(InputError, match=r"run.json can't be used: .* its parameters can't be read: `id`") as refused:
+        run_in(tmp_path, print)
+    assert "\n" not in str(refused.value)

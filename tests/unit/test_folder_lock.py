@@ -14,6 +14,8 @@ def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None
     with alone_in(tmp_path / "out"):
         with pytest.raises(InputError, match="another run uses this folder"), alone_in(tmp_path / "out"):
             pass
+        with pytest.raises(InputError, match=r"--resume .*another run uses"), alone_in(tmp_path / "out", "--resume"):
+            pass
         assert (tmp_path / "out").is_dir()
     with alone_in(tmp_path / "out"):
         pass

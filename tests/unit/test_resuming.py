@@ -220,6 +220,9 @@ def test_variants_with_different_prompts_are_no_pair() -> None:
 def test_nothing_to_take_and_nothing_to_measure_are_said() -> None:
     with pytest.raises(InputError, match="no whole result"):
         resume(told(), earlier(kept("other", 1)))
+    here = EarlierRun("run-1", told(), tuple(kept(*key) for key in GRID), WITH, "out/run.json")
+    with pytest.raises(InputError, match=r"nothing is missing in run-1\. Its results and the answer are in out\."):
+        resume(told(), here, WITH)
     with pytest.raises(InputError, match="nothing is missing"):
         resume(told(), earlier(*(kept(*key) for key in GRID)))
 

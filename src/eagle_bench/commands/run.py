@@ -7,6 +7,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
-from eagle_bench.commands.interrupts import obey_signals, status_of
+from eagle_bench.commands.interrupts import let_go_of_the_terminal, obey_signals, status_of
 from eagle_bench.errors import InputError, NoUsableResult, because
 from eagle_bench.units import count
 
@@ -92,9 +93,14 @@ def command(
     started = time.monotonic()
 
     def say(text: str) -> None:
-        click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=as_json)
+        try:
+            click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=as_json)
+        except OSError:  # who read it is gone: what is measured is kept all the same
+            let_go_of_the_terminal()
 
-    with alone_in(folder), json_output.json_only(as_json) as tell:
+    elsewhere = resume is not None and resume.resolve() != folder and (resume / "local-vertex").is_dir()
+    resumed = alone_in(resume, "--resume") if resume and elsewhere else nullcontext()
+    with alone_in(folder), resumed, json_output.json_only(as_json) as tell:
         settings = settings_for(given, folder / "local-vertex", engines, slots, say)
         ready = with_local_tokenizer(given, settings)
         preflight(ready)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from eagle_bench.local_vertex import keeper
 
+LONGEST_LINE = 500
+"""Characters of one line of output in a message."""
 KEEPER_S = 15.0
 """What a keeper gets, beyond the grace of its command, to kill what is left and end itself."""
 
@@ -61,10 +63,11 @@ class KeptProcess:
             await self._process.wait()
 
     def last_lines(self, count: int = 15) -> str:
-        """The end of its output, for messages."""
+        """The end of its output, for messages; of a line that is longer than people read, its end too."""
         with self.log_file.open("rb") as log:
             log.seek(max(0, os.fstat(log.fileno()).st_size - 8192))
-            return "\n".join(log.read().decode(errors="replace").splitlines()[-count:])
+            lines = log.read().decode(errors="replace").splitlines()[-count:]
+        return "\n".join(line if len(line) <= LONGEST_LINE else f"…{line[-LONGEST_LINE:]}" for line in lines)
 
 
 async def _spawn(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, log_file: Path, grace_s: float) -> Process:

@@ -46,6 +46,11 @@ class LocalVertex:
         return self._running()[0].pid
 
     @property
+    def running(self) -> bool:
+        """Whether it was started and has not ended, by itself or by somebody else's hand."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def key_file(self) -> Path:
         """The service account's key, for GOOGLE_APPLICATION_CREDENTIALS."""
         return key_file_of(self.settings)
@@ -81,9 +86,15 @@ class LocalVertex:
         Raises:
             ServiceError: it did not start; its log says why.
         """
-        self.log_file.parent.mkdir(parents=True, exist_ok=True)
         settings_file = self.settings.state_dir / "settings.json"
-        settings_file.write_text(self.settings.model_dump_json(indent=2))
+        try:
+            self.log_file.parent.mkdir(parents=True, exist_ok=True)
+            settings_file.write_text(self.settings.model_dump_json(indent=2))
+        except OSError as error:
+            raise ServiceError(
+                f"Local Vertex did not start: {error.filename} can't be written: {error.strerror}.",
+                hint="It needs a folder of its own; give another one.",
+            ) from None
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 (sys.executable, "-m", "eagle_bench.local_vertex", "--settings", str(settings_file)),

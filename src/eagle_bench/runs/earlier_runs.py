@@ -18,7 +18,8 @@ from eagle_bench.adapters.result_files import cell_in
 from eagle_bench.adapters.running_jobs import JOB_ID
 from eagle_bench.errors import InputError
 from eagle_bench.resuming import EarlierRun, Kept, addresses
-from eagle_bench.runs.gathering import RESULTS, RUN, kept_in
+from eagle_bench.runs.gathering import RESULTS, RUN, gather, kept_in
+from eagle_bench.tasks.compare import planned
 from eagle_bench.unreadable import reason
 
 Say = Callable[[str], None]
@@ -42,19 +43,36 @@ def run_of(job_name: str, say: Say) -> EarlierRun:
 
 
 def run_in(folder: Path, say: Say) -> EarlierRun:
-    """The run whose results were gathered in a folder, or lie in its bucket where the run's end kept it from that.
+    """The run whose results were gathered in a folder; where its process was gone before it could, that is done now.
 
     Raises:
         InputError: there is none, or what it was told can't be read.
     """
-    noted = _noted(folder)
-    run_id, parameters = noted["run"], noted["parameters"]
-    results, buckets = folder.resolve() / RESULTS, folder.resolve() / "local-vertex" / "buckets"
+    noted, results = _noted(folder), folder.resolve() / RESULTS
+    if not results.is_dir():
+        _gather_now(folder, noted, say)
+    cells = tuple(_in_results(results, say))
+    return EarlierRun(noted["run"], noted["parameters"], cells, noted.get("equipment"), str(folder / RUN))
+
+
+def _gather_now(folder: Path, noted: Mapping[str, Any], say: Say) -> None:
+    """Bring together what a run measured itself, and what it had taken from a run before it."""
+    run_id, parameters, buckets = noted["run"], noted["parameters"], folder.resolve() / "local-vertex" / "buckets"
     try:
-        cells = tuple(_in_results(results, say) if results.is_dir() else _in_buckets(buckets, run_id, parameters, say))
+        places = [
+            buckets / address.removeprefix(storage.SCHEME) for address in addresses(parameters.get("earlier", {}))
+        ]
+        planned(run_id, parameters)
     except (AttributeError, TypeError):
         raise _unusable(folder, "`parameters.earlier` is not what `run` wrote") from None
-    return EarlierRun(run_id, parameters, cells, noted.get("equipment"), str(folder / RUN))
+    except InputError as error:
+        raise _unusable(folder, error.message.rstrip(".")) from None
+    artifacts = next(buckets.glob(f"**/{run_id}"), buckets / run_id)
+    kept_in(artifacts, lambda path, why: say(_damaged(f"{path}: {why}.")))
+    taken = [kept for path in places for kept in _cell(path, say)]
+    gathered = gather(artifacts, run_id, parameters, folder, earlier=taken, equipment=noted.get("equipment"))
+    if gathered.answer is not None:
+        say(f"{run_id} ended before it had brought its results together: they are in {folder} now")
 
 
 def _noted(folder: Path) -> dict[str, Any]:
@@ -83,14 +101,6 @@ def _unusable(folder: Path, why: str) -> InputError:
 def _in_results(results: Path, say: Say) -> Iterator[Kept]:
     for path in sorted(results.glob("*.json")):
         yield from _cell(path, say)
-
-
-def _in_buckets(buckets: Path, run_id: str, parameters: Mapping[str, Any], say: Say) -> Iterator[Kept]:
-    """Cells of a run that came to gather nothing: its own, and those that it had taken from a run before it."""
-    for artifacts in buckets.glob(f"**/{run_id}"):
-        yield from kept_in(artifacts, lambda path, why: say(_damaged(f"{path}: {why}.")))
-    for address in addresses(parameters.get("earlier") or {}):
-        yield from _cell(buckets / address.removeprefix(storage.SCHEME), say)
 
 
 def _cell(path: Path, say: Say) -> Iterator[Kept]:

@@ -11,8 +11,11 @@ from eagle_bench.errors import InputError
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, option: str = "--out") -> Iterator[None]:
     """Make the folder and keep other runs out of it until the end, however this process ends.
+
+    Args:
+        option: that named it.
 
     Raises:
         InputError: it can't be made, or another run uses it.
@@ -23,13 +26,14 @@ def alone_in(folder: Path) -> Iterator[None]:
         state.mkdir(parents=True, exist_ok=True)
         lock = (state / "lock").open("a")
     except OSError as error:
-        raise InputError(f"--out {folder}: can't be made: {error.strerror}.") from None
+        raise InputError(f"{option} {folder}: can't be made: {error.strerror}.") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                f"--out {folder}: another run uses this folder.", hint="Give another --out, or wait until it has ended."
+                f"{option} {folder}: another run uses this folder.",
+                hint="Give another one, or wait until it has ended.",
             ) from None
         try:
             yield

@@ -19,6 +19,7 @@ from eagle_bench.adapters.earlier_results import set_aside
 from eagle_bench.adapters.whole_files import write_files
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison
+from eagle_bench.errors import InputError
 from eagle_bench.report.answer_files import answer_files
 from eagle_bench.report.names import COMPARISON, REPORT, SUMMARY
 from eagle_bench.results import CellResult
@@ -58,8 +59,17 @@ def make_room(out: Path, say: Callable[[str], None]) -> Path:
 
     Returns:
         Where the earlier run is now; `out` itself where there was none.
+
+    Raises:
+        InputError: it can't be moved.
     """
-    moved = set_aside(out, (COMPARISON, REPORT, SUMMARY, RUN, RESULTS))
+    try:
+        moved = set_aside(out, (COMPARISON, REPORT, SUMMARY, RUN, RESULTS))
+    except OSError as error:
+        raise InputError(
+            f"{error.filename}: the results of an earlier run can't be moved there: {error.strerror}.",
+            hint="Give another --out.",
+        ) from None
     if moved is None:
         return out
     say(f"the results of an earlier run were moved to {moved}")

@@ -85,7 +85,7 @@ def run(
     digest = compile_template(template, images=images)
     say(f"compiled the pipeline: {template} (sha256:{digest[:12]}…)")
     run_id = pipeline_jobs.new_run_id()
-    environment, heard = {"machine": machine()}, None
+    environment = {"machine": machine()}
     with LocalVertex(settings) as server:
         os.environ.update(server.environment)
         assert config.pipeline_root
@@ -97,20 +97,34 @@ def run(
         name = submissions.submit(job)
         note(run_id, told_to_run, out, with_what)  # whatever ends this process, `--resume` finds what was measured
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
-        try:
-            sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})
-            state = _follow(name, server.job_folder(run_id), sweep, say)
-        except KeyboardInterrupt as interrupt:
-            heard = str(interrupt) or None
-            say("interrupted: cancelling the run and giving everything back")
-            state = running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5)
-        except ServiceError as error:  # it ends with the server, and what it measured by then is kept
-            state = running_jobs.JobState(name, "FAILED", f"Local Vertex lost the run: {error}", ())
-        not_deleted = _give_back(config, run_id, say)
+        sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})
+        state, heard = _to_its_end(name, server, sweep, say)
+        # Engines don't outlive it: without it there is nobody to ask and nothing to give back.
+        not_deleted = _give_back(config, run_id, say) if server.running else ()
     # The bucket went with Local Vertex: what lies in it is asked for of nobody any more.
     cells = earlier.cells if earlier else ()
     gathered = gather(artifacts, run_id, told_to_run, out, earlier=cells, equipment=with_what)
     return LocalRun(run_id, state.state, state.error, gathered, not_deleted, state.tasks, heard)
+
+
+def _to_its_end(name: str, server: LocalVertex, sweep: Sweep, say: Say) -> tuple[running_jobs.JobState, str | None]:
+    """Watch a job to its end, or to a signal, which cancels it; the signal's name comes with the last state.
+
+    Without Local Vertex it has ended, too, and what it measured by then is kept.
+    """
+    heard = None
+    try:
+        try:
+            return _follow(name, server.job_folder(name.rsplit("/", 1)[-1]), sweep, say), heard
+        except KeyboardInterrupt as interrupt:
+            heard = str(interrupt) or "SIGINT"
+            say("interrupted: cancelling the run and giving everything back")
+            return running_jobs.cancel_and_wait(name, timeout_s=WAIT_FOR_CANCEL_S, poll_s=0.5), heard
+    except ServiceError as error:
+        why = f"Local Vertex lost the run: {error}"
+        if not server.running:
+            why = f"Local Vertex was ended from outside, and its engines with it (its log: {server.log_file})"
+        return running_jobs.JobState(name, "CANCELLED" if heard else "FAILED", why, ()), heard
 
 
 def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.JobState:
