@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eagle_bench.adapters.pipeline_template import compile_template
+from eagle_bench.adapters.pipeline_template import COMPILED, compile_template
 from eagle_bench.adapters.whole_files import replace_files, write_files
 from eagle_bench.commands import cell_file
 from eagle_bench.errors import EagleBenchError, InputError
@@ -96,10 +96,11 @@ def test_a_full_disk_leaves_the_earlier_answer(tmp_path):
 
 def test_a_full_disk_leaves_the_earlier_template(tmp_path):
     template = tmp_path / "pipeline.yaml"
-    template.write_text("old")
+    old = COMPILED.decode() + "old"
+    template.write_text(old)
     with full_disk(), pytest.raises(InputError, match=f"^{template}: can't be written: File too large"):
         compile_template(template)
-    assert standing(tmp_path) == {"pipeline.yaml": "old"}
+    assert standing(tmp_path) == {"pipeline.yaml": old}
 
 
 def test_a_full_disk_leaves_the_earlier_cell_in_its_place(tmp_path):
