@@ -140,6 +140,32 @@ def test_a_host_that_is_not_there(tmp_path: Path) -> None:
             assert refused.value.kind == "unavailable"
 
 
+class PartsUnasked(FileHandler):
+    """Sends the second half of a file, whatever is asked for."""
+
+    def do_GET(self) -> None:
+        self.note()
+        self.send_response(206)
+        self.send_header("Content-Range", "bytes 5-9/10")
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"56789")
+
+
+def test_a_part_that_nobody_asked_for_is_not_put_together(tmp_path: Path) -> None:
+    with (
+        serving(PartsUnasked, Site()) as site,
+        pytest.raises(ServiceError, match=r"a part that nobody asked for.*bytes 5-9/10"),
+    ):
+        fetch(f"{site.url}/data.json", tmp_path)
+    assert not list(tmp_path.glob("data*"))
+
+
+def test_a_name_that_no_file_system_takes_is_cut(site: Site, tmp_path: Path) -> None:
+    site.files[f"/{'n' * 400}.json"] = File(b"x")
+    assert fetch(f"{site.url}/{'n' * 400}.json", tmp_path).name.endswith("n.json")
+
+
 def test_a_name_in_the_address_cannot_leave_the_folder(site: Site, tmp_path: Path) -> None:
     for path, name in (("/..%2F..%2Fevil", "_.._evil"), ("/", "download"), ("/a%20b.json", "a_b.json")):
         site.files[path] = File(b"x")

@@ -138,6 +138,10 @@ def test_preflight_finds_too_few_prompts_before_anything_is_made(tmp_path: Path)
         ({"workload": {"dataset": "sharegtp"}}, "no file 'sharegtp'.*`sharegpt`"),
         ({"workload": {"dataset": "synthetic:512"}}, "synthetic:512x128"),
         ({"workload": {"dataset": "/nowhere/x.json"}}, "no file '/nowhere/x.json'"),
+        ({"workload": {"dataset": "~nobody-here/x.json"}}, "no file '~nobody-here"),
+        ({"workload": {"dataset": "x" * 5000}}, "no file 'xxx"),
+        ({"workload": {"prompts_per_level": 50}, "tokenizer": "~nobody-here/tok"}, "`tokenizer`.*is neither"),
+        ({"workload": {"prompts_per_level": 50}, "tokenizer": "/" + "x" * 5000}, "`tokenizer`.*is neither"),
         (
             {"workload": {"prompts_per_level": 50}, "tokenizer": "/nowhere/tok"},
             "`tokenizer`: '/nowhere/tok' is neither",

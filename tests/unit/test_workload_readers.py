@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -161,6 +161,11 @@ def test_every_form_gives_back_the_same_texts(texts: list[str], tmp_path_factory
         (b"prompt\n", ["has no rows"]),
         (b'prompt\nA\n"B\nC\nD\n', ["line 3", "quote"]),
         (b'prompt\nA\n"B\nC\n"D"\n', ["line 3", "quote"]),
+        (b'id,prompt\n1,"A,\nB,"\n2,A, B\n', ["line 4", "3 cells", "comma"]),
+        (b"prompt,prompt\nA,B\n", ["line 1", "2 columns"]),
+        (gzip.compress(b"prompt\nA\n"), ["is compressed", "Unpack"]),
+        (b"PK\x03\x04 a sheet", ["is compressed"]),
+        (b"\n<!DOCTYPE HTML><title>Sign in</title>", ["is a web page"]),
         (b'{"prompt": "A", "output_tokens": 1e30}', ["line 1", "1e+30", "1,000,000"]),
         (b'{"prompt": ' + b"[" * 20_000, ["line 1", "nested too deeply"]),
         (b'[{"prompt": ' + b"[" * 20_000 + b"]" * 20_000 + b"}]", ["entry 1", "nested too deeply"]),
@@ -193,6 +198,10 @@ def test_a_folder_is_called_one(tmp_path: Path) -> None:
         list(readers.read(tmp_path))
 
 
+def test_an_empty_cell_beyond_the_header_is_nothing(tmp_path: Path) -> None:
+    assert [sent(entry) for entry in read(tmp_path / "f", "prompt\nA,\n")] == [[("user", "A")]]
+
+
 def test_quotes_inside_of_cells_are_content(tmp_path: Path) -> None:
     entries = read(tmp_path / "f", 'prompt\nsay "A"\n"say ""B"""\n')
     assert [sent(entry) for entry in entries] == [[("user", 'say "A"')], [("user", 'say "B"')]]
@@ -210,10 +219,8 @@ def test_a_broken_array_too_large_to_hold_is_placed_by_its_entries(
 
 
 def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """One that nobody writes to: to open it would be to wait for ever."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writing = threading.Thread(target=pipe.write_text, args=('{"prompt": "Why?"}\n',))
-    writing.start()
     with pytest.raises(InputError, match=r"is a pipe, which can be read only once\. Write it to a file"):
         list(readers.read(pipe))
-    writing.join()

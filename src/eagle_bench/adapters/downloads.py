@@ -143,11 +143,12 @@ def _attempt(client: httpx.Client, url: str, address: str, part: Path) -> dict[s
             part.unlink(missing_ok=True)
             raise _Interrupted("the server has another version of the file")
         _refuse(response, address)
-        resumed = response.status_code == 206 and response.headers.get("content-range", "").startswith(
-            f"bytes {start}-"
-        )
+        part_from = response.headers.get("content-range", "bytes 0-") if response.status_code == 206 else "bytes 0-"
+        resumed = version is not None and part_from.startswith(f"bytes {start}-")
         if not resumed:
             part.unlink(missing_ok=True)
+            if not part_from.startswith("bytes 0-"):
+                raise _Interrupted(f"the server sent a part that nobody asked for ({part_from})")
         _remember_version(part, response)
         with part.open("ab") as file:
             for chunk in response.iter_bytes():
@@ -179,7 +180,7 @@ def _target(address: str) -> _Target:
 def _name(url: str) -> str:
     """The file's name in the address, without what a file system would trip over."""
     name = re.sub(r"[^\w.-]", "_", unquote(Path(urlsplit(url).path).name))
-    return name.lstrip(".") or "download"
+    return name.lstrip(".")[-100:] or "download"
 
 
 def _size(path: Path) -> int:

@@ -36,13 +36,22 @@ def hub_token(secret: str | None) -> str | None:
     return read_secret(secret)
 
 
+def at_hand(name: str) -> Path | None:
+    """What a name leads to on this machine; None where there is nothing, or it can be no file's name."""
+    try:
+        path = Path(name).expanduser()
+        return path if name and path.exists() else None
+    except (OSError, RuntimeError, ValueError):  # too long, not to be looked at, or in the home of nobody
+        return None
+
+
 def refuse_local(field: str, name: str) -> None:
     """Refuse a path of this machine for a run on other ones.
 
     Raises:
         InputError: it is such a path.
     """
-    if name and Path(name).expanduser().exists():
+    if at_hand(name):
         raise InputError(
             f"`{field}`: {name!r} lies on this machine; a job on Vertex AI can't read it.",
             hint="Copy it to a bucket and give its gs:// address.",
@@ -56,8 +65,10 @@ def is_elsewhere(dataset: str) -> bool:
 
 def is_tokenizer_elsewhere(tokenizer: str) -> bool:
     """Whether a tokenizer has to be asked for over the network. A folder that is not there has the form of no id."""
-    there = Path(tokenizer).expanduser().is_dir()
-    return not there and (tokenizer.startswith(storage.SCHEME) or hugging_face.is_model_id(tokenizer))
+    there = at_hand(tokenizer)
+    return not (there and there.is_dir()) and (
+        tokenizer.startswith(storage.SCHEME) or hugging_face.is_model_id(tokenizer)
+    )
 
 
 def check_dataset(dataset: str, token: str | None) -> None:
@@ -104,8 +115,8 @@ def check_tokenizer(tokenizer: str, token: str | None) -> None:
     Raises:
         InputError, ServiceError: as `fetch_tokenizer`.
     """
-    folder = Path(tokenizer).expanduser()
-    if folder.is_dir():
+    folder = at_hand(tokenizer)
+    if folder and folder.is_dir():
         load(folder)
     elif tokenizer.startswith(storage.SCHEME):
         fetch_tokenizer(tokenizer, token)  # a few megabytes, and only loading it shows that it works
@@ -123,11 +134,12 @@ def fetch_tokenizer(tokenizer: str, token: str | None, folder: Path | None = Non
         InputError: the name has no known form, or the files are no tokenizer.
         ServiceError: the source has no such files, refuses them, or can't be reached.
     """
-    local = Path(tokenizer).expanduser()
-    folder = local if local.is_dir() else folder or _cache(tokenizer)
-    if local.is_dir():
-        pass
-    elif tokenizer.startswith(storage.SCHEME):
+    local = at_hand(tokenizer)
+    if local and local.is_dir():
+        load(local)
+        return local
+    folder = folder or _cache(tokenizer)
+    if tokenizer.startswith(storage.SCHEME):
         storage.download_folder(tokenizer, folder, wanted=is_file)
     elif hugging_face.is_model_id(tokenizer):
         hugging_face.download_tokenizer(tokenizer, token, folder)
@@ -138,8 +150,8 @@ def fetch_tokenizer(tokenizer: str, token: str | None, folder: Path | None = Non
 
 
 def _local_file(dataset: str) -> Path:
-    path = Path(dataset).expanduser()
-    if not path.is_file():
+    path = at_hand(dataset)
+    if path is None or not path.is_file():
         named = ", ".join(f"`{name}`" for name in (BUILTIN, *NAMED))
         raise InputError(
             f"`workload.dataset`: there is no file {dataset!r}.{did_you_mean(dataset, (BUILTIN, *NAMED))}",

@@ -125,10 +125,10 @@ def count_prompts(settings: config.Config) -> Manifest | None:
         InputError: there are too few.
     """
     load = settings.workload
-    path = Path(load.dataset).expanduser()
+    path = sources.at_hand(load.dataset)
     if load.dataset == BUILTIN or shape_of(load.dataset):
         source = None
-    elif path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES:
+    elif path and path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES:
         source = path
     else:
         return None

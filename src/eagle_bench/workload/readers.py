@@ -29,6 +29,7 @@ from eagle_bench.workload.conversations import ALLOWED, NESTED, Entry, entry_of,
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, and of UTF-32
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # gzip, zip, bzip2, xz, zstd
 DEEPEST = 500  # levels of a JSON array
 LARGEST_LOCATED_BYTES = 64 * 2**20
 csv.field_size_limit(2**27)
@@ -43,22 +44,17 @@ def read(path: Path, *, prompt_column: str | None = None, name: str | None = Non
         InputError: the file is missing or in no known form; names file, line or entry, what was found, what is allowed.
     """
     shown = name or str(path)
+    pipe = InputError(f"{shown}: is a pipe, which can be read only once.", hint="Write it to a file first.")
     try:
+        if path.is_fifo():  # to open it would wait for somebody who writes
+            raise pipe
         with path.open("rb") as file:
             start = file.read(65536)
             if not file.seekable():
-                raise InputError(f"{shown}: is a pipe, which can be read only once.", hint="Write it to a file first.")
+                raise pipe
             file.seek(len(BOM) if start.startswith(BOM) else 0)
             head = start.removeprefix(BOM).lstrip()
-            if not head:
-                raise InputError(f"{shown}: is empty. It must hold {ALLOWED}.")
-            if head.startswith(WIDE_BOMS):
-                raise InputError(
-                    f"{shown}: is text in UTF-16 or UTF-32. The encoding must be UTF-8.",
-                    hint="Save it as UTF-8, as with `iconv -f UTF-16 -t UTF-8`.",
-                )
-            if head.startswith(b"PAR1") or b"\0" in head:
-                raise InputError(f"{shown}: is a binary file. It must hold {ALLOWED}, in UTF-8.")
+            _refuse_what_is_none(head, shown)
             if head.startswith(b"["):
                 yield from _array(file, path, shown)
             elif head.startswith(b"{"):
@@ -71,6 +67,27 @@ def read(path: Path, *, prompt_column: str | None = None, name: str | None = Non
         raise InputError(f"{shown}: is a folder, not a file.") from None
     except OSError as error:
         raise InputError(f"{shown}: can't be read: {error.strerror or error}.") from None
+
+
+def _refuse_what_is_none(head: bytes, shown: str) -> None:
+    """What a file's beginning shows to be no text of prompts.
+
+    Raises:
+        InputError: it is that.
+    """
+    if not head:
+        raise InputError(f"{shown}: is empty. It must hold {ALLOWED}.")
+    if head.startswith(WIDE_BOMS):
+        raise InputError(
+            f"{shown}: is text in UTF-16 or UTF-32. The encoding must be UTF-8.",
+            hint="Save it as UTF-8, as with `iconv -f UTF-16 -t UTF-8`.",
+        )
+    if head[:15].lower().startswith((b"<!doctype html", b"<html")):
+        raise InputError(f"{shown}: is a web page. It must hold {ALLOWED}.", hint="Is a login asked for there?")
+    if head.startswith(COMPRESSED):
+        raise InputError(f"{shown}: is compressed. It must hold {ALLOWED}.", hint="Unpack it first.")
+    if head.startswith(b"PAR1") or b"\0" in head:
+        raise InputError(f"{shown}: is a binary file. It must hold {ALLOWED}, in UTF-8.")
 
 
 def _array(file: BinaryIO, path: Path, shown: str) -> Iterator[Entry]:
@@ -146,11 +163,19 @@ def _table(file: BinaryIO, shown: str, column: str | None) -> Iterator[Entry]:
                 f"{shown}, line 1: read as CSV, {asked}; the columns are {excerpt(', '.join(columns))}.",
                 hint=f"Name one of them with `--prompt-column` (`prompt_column` in a configuration). Other forms: {ALLOWED}.",
             )
+        if columns.count(wanted) > 1:
+            raise InputError(f"{shown}, line 1: {columns.count(wanted)} columns are named {wanted!r}.")
         number = 0
         for number, row in enumerate(rows, 1):
-            begins = rows.line_num + 1
             # The line of a row's end: cells may hold line breaks.
             place = f"line {rows.line_num}"
+            if any(beyond := row.get(None, ())):  # cells that have no column
+                raise InputError(
+                    f"{shown}, the row that begins in line {begins}: has {len(columns) + len(beyond)} cells, and the "
+                    f"header {len(columns)}. Is there a comma in a cell without quotes?",
+                    hint="A cell with a comma stands in quotes; without, the prompt would end there.",
+                )
+            begins = rows.line_num + 1
             item = {"prompt": row[wanted] or "", "id": row.get("id"), "kind": row.get("kind")}
             if row.get("output_tokens"):
                 item["output_tokens"] = row["output_tokens"]
