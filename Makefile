@@ -42,7 +42,7 @@ check: $(VENV)/tested  ## lint, types and the core's tests, in under a minute
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
-	$(PYTEST) -q $(CORE)
+	$(PYTEST) -q -n auto --dist worksteal $(CORE)
 
 golden: $(VENV)/tested  ## write the golden files and docs/reference afresh; the run fails, so that nobody takes it for a test
 	UPDATE_GOLDEN=1 $(PYTEST) -q -m golden tests --ignore $(FAULTS)

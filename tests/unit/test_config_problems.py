@@ -175,13 +175,13 @@ def fields_of(model: type[Section]):
         yield f"{model.__name__}.{name}", field
 
 
-def sections(model: type[Section] = Config) -> set[type[Section]]:
-    found = {model}
+def sections(model: type[Section] = Config) -> list[type[Section]]:
+    found = [model]
     for field in model.model_fields.values():
         for inner in (field.annotation, *getattr(field.annotation, "__args__", ())):
             if isinstance(inner, type) and issubclass(inner, Section):
-                found |= sections(inner)
-    return found
+                found += sections(inner)
+    return list(dict.fromkeys(found))
 
 
 FIELDS = dict(pair for model in sections() for pair in fields_of(model))
