@@ -35,7 +35,7 @@ def unequal_settings(grid: Grid) -> Iterator[Warning]:
             if before.get(name) != after.get(name) and not _free(name)
         ]
         if settings and differing and variant in settings:
-            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
+            text = f"differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
             yield Warning(code="unequal_settings", variant=variant, text=text)
     for baseline, cell in grid.against_baseline():
         differing = [
@@ -62,11 +62,11 @@ def _beyond_speculation(grid: Grid) -> Iterator[Warning]:
         refused = [str(one) for one in found if not one.allowed]
         allowed = [str(one) for one in found if one.allowed]
         if refused:
-            text = f"{variant} differs from {grid.plan.baseline} in more than speculation: {'; '.join(refused)}. Make them equal."
+            text = f"differs from {grid.plan.baseline} in more than speculation: {'; '.join(refused)}. Make them equal."
             yield Warning(code="unequal_settings", variant=variant, text=text)
         if allowed:
             text = (
-                f"{variant} differs from {grid.plan.baseline} also in {'; '.join(allowed)}, as the config allows: "
+                f"differs from {grid.plan.baseline} also in {'; '.join(allowed)}, as the config allows: "
                 "a speed-up is of both, not of speculation alone."
             )
             yield Warning(code="allowed_difference", variant=variant, text=text)
