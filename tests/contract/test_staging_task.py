@@ -122,6 +122,28 @@ def settings(**fields: Any) -> config.Config:
     return config_file.validate(data)
 
 
+def test_a_conversation_that_the_chat_template_refuses_is_left_out_and_counted(tmp_path: Path) -> None:
+    """Its endpoint would refuse it; the others are measured."""
+    refusing = (
+        "{% if 'bad' in messages[0].content %}{{ raise_exception('no bad ones: ' ~ messages[0].content) }}{% endif %}"
+    )
+    write_tokenizer(tmp_path / "picky", refusing + SMOL)
+    rows = [{"prompt": f"{number} {'bad' if number % 3 == 0 else 'good'}?"} for number in range(90)]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    load = {"dataset": str(tmp_path / "mine.jsonl"), "prompts_per_level": 50}
+
+    def staged() -> Any:
+        return stage_data(load, str(tmp_path / "picky"), None, [1], 1, tmp_path / "out")
+
+    manifest = staged()
+    (drop,) = manifest.dropped
+    assert (drop.reason, drop.count) == ("refused by the chat template: no bad ones: 0 bad?", 30)
+    assert manifest.kept == 60
+    load["prompts_per_level"] = 80
+    with pytest.raises(InputError, match="30 refused by the chat template"):
+        staged()
+
+
 def test_preflight_finds_too_few_prompts_before_anything_is_made(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"builtin: 700 of the 700 conversations can be used, and 2,006 are needed"):
         preflight(settings())

@@ -77,6 +77,7 @@ def test_a_template_cannot_reach_the_machine(tmp_path: Path) -> None:
         ({}, "holds no tokenizer.*found nothing"),
         ({"model.safetensors": ""}, "holds no tokenizer.*found model.safetensors"),
         ({"tokenizer.json": "{"}, "can't be loaded"),
+        ({"tokenizer.json": "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"}, "git lfs pull"),
     ],
 )
 def test_what_is_no_tokenizer_is_named(tmp_path: Path, files: dict[str, str], said: str) -> None:

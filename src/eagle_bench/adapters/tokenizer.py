@@ -13,7 +13,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from eagle_bench.errors import InputError
+from eagle_bench.errors import InputError, because
+from eagle_bench.workload.conversations import LFS_POINTER
+from eagle_bench.workload.filters import TemplateRefusal
 
 if TYPE_CHECKING:
     from eagle_bench.workload.filters import TokenCounter
@@ -48,6 +50,9 @@ def load(folder: Path) -> TokenCounter:
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such tokenizer folder.")
     try:
+        for name in (FAST, SLOW):
+            if (folder / name).is_file():
+                _refuse_pointer(folder / name)
         if (folder / FAST).is_file():
             return _Fast(folder)
         if (folder / SLOW).is_file():
@@ -55,9 +60,17 @@ def load(folder: Path) -> TokenCounter:
     except InputError:
         raise
     except Exception as error:  # the libraries raise bare ones of many kinds
-        raise InputError(f"{folder}: the tokenizer can't be loaded: {error}.") from error
+        raise InputError(because(f"{folder}: the tokenizer can't be loaded", error)) from error
     found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     raise InputError(f"{folder}: holds no tokenizer: {FAST} or {SLOW} is needed, found {found}.")
+
+
+def _refuse_pointer(file: Path) -> None:
+    with file.open("rb") as content:
+        if content.read(len(LFS_POINTER)) == LFS_POINTER:
+            raise InputError(
+                f"{file}: stands for the file in Git LFS, and is not it.", hint="`git lfs pull` fetches it."
+            )
 
 
 class _Fast:
@@ -87,7 +100,7 @@ class _Fast:
                 messages=[message.model_dump() for message in messages], add_generation_prompt=True, **self._special
             )
         except Exception as error:  # a template may raise what it likes
-            raise InputError(f"{self._folder}: its chat template refuses a conversation: {error}.") from error
+            raise TemplateRefusal(self._folder, error) from error
         return len(self._tokenizer.encode(text, add_special_tokens=False))
 
     def count_text(self, text: str) -> int:
@@ -106,15 +119,19 @@ class _Slow:
                 f"{folder}: has {SLOW} and no {FAST}: the package `transformers` is needed to read it.",
                 hint="Install eagle-bench[client], or add the model's tokenizer.json.",
             ) from None
+        self._folder = folder
         self._tokenizer: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
 
     def count(self, messages: Sequence[Message]) -> int:
         """Tokens of a conversation as the chat template writes it; without one, of the texts alone."""
         if not self._tokenizer.chat_template:
             return self.count_text("\n".join(message.content for message in messages))
-        text = self._tokenizer.apply_chat_template(
-            [message.model_dump() for message in messages], add_generation_prompt=True, tokenize=False
-        )
+        try:
+            text = self._tokenizer.apply_chat_template(
+                [message.model_dump() for message in messages], add_generation_prompt=True, tokenize=False
+            )
+        except Exception as error:  # a template may raise what it likes
+            raise TemplateRefusal(self._folder, error) from error
         return self.count_text(text)
 
     def count_text(self, text: str) -> int:

@@ -24,6 +24,7 @@ ROLES: dict[str, Role] = {
     "system": "system",
     "developer": "system",
 }
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # what a clone has in place of a large file
 EMPTY, NO_USER = "empty", "no user turn"
 NESTED = "nested too deeply"
 LONGEST_ANSWER = 1_000_000  # tokens

@@ -6,19 +6,33 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from pathlib import Path
 from typing import Protocol
 
-from eagle_bench.workload.conversations import Entry
+from eagle_bench.errors import InputError, because
+from eagle_bench.workload.conversations import Entry, excerpt
 from eagle_bench.workload.prompts import Drop, Message, Prompt
 
 SHARED_PREFIX_BYTES = 64
+
+
+class TemplateRefusal(InputError):
+    """A chat template takes no such conversation; the endpoint that has it would refuse it, too."""
+
+    def __init__(self, folder: Path, why: object) -> None:
+        super().__init__(because(f"{folder}: its chat template refuses a conversation", why))
+        self.why = str(why)
 
 
 class TokenCounter(Protocol):
     """Counts tokens as the server will see them."""
 
     def count(self, messages: Sequence[Message]) -> int:
-        """Tokens of a conversation with the chat template and the start of the answer."""
+        """Tokens of a conversation with the chat template and the start of the answer.
+
+        Raises:
+            TemplateRefusal: it can't be written so.
+        """
         ...
 
     def count_text(self, text: str) -> int:
@@ -62,6 +76,7 @@ class Sieve:
     max_tokens: int
     read: int = 0
     kept: int = 0
+    _refused: str | None = None
     _dropped: Counter[str] = field(default_factory=Counter)
     _prefixes: set[bytes] = field(default_factory=set)
     _texts: set[bytes] = field(default_factory=set)
@@ -78,8 +93,12 @@ class Sieve:
         tokens = None
         reason = self._seen(text, prefix)
         if reason is None and self.counter is not None:
-            tokens = self.counter.count(prompt.messages)
-            reason = self._outside(tokens)
+            try:
+                tokens = self.counter.count(prompt.messages)
+                reason = self._outside(tokens)
+            except TemplateRefusal as refusal:  # the first one's words: those that follow may name their conversation
+                self._refused = self._refused or f"refused by the chat template: {excerpt(refusal.why.strip())}"
+                reason = self._refused
         if reason is not None:
             self._dropped[reason] += 1
             return None

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eagle_bench.errors import InputError
-from eagle_bench.workload.conversations import ALLOWED, NESTED, Entry, entry_of, excerpt
+from eagle_bench.workload.conversations import ALLOWED, LFS_POINTER, NESTED, Entry, entry_of, excerpt
 
 BOM = b"\xef\xbb\xbf"
 WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")  # of UTF-16, and of UTF-32
@@ -84,6 +84,8 @@ def _refuse_what_is_none(head: bytes, shown: str) -> None:
         )
     if head[:15].lower().startswith((b"<!doctype html", b"<html")):
         raise InputError(f"{shown}: is a web page. It must hold {ALLOWED}.", hint="Is a login asked for there?")
+    if head.startswith(LFS_POINTER):
+        raise InputError(f"{shown}: stands for the file in Git LFS, and is not it.", hint="`git lfs pull` fetches it.")
     if head.startswith(COMPRESSED):
         raise InputError(f"{shown}: is compressed. It must hold {ALLOWED}.", hint="Unpack it first.")
     if head.startswith(b"PAR1") or b"\0" in head:
