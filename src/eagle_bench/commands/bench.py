@@ -129,7 +129,8 @@ def command(
 ) -> None:
     """Measure one endpoint at one concurrency and write cell.json.
 
-    Exit status 4 when no request succeeded; the file is written all the same.
+    Exit status 4 when no request succeeded; the file is written all the same. A server to which no connection can be made
+    is refused before that, with status 2.
     """
     started, heard = threading.Event(), list[int]()
     with _ended_before(started, heard):
