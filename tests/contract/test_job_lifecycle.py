@@ -334,7 +334,7 @@ def test_ctrl_c_without_a_terminal_leaves_the_job_running_and_says_how_to_end_it
 
 def test_sigterm_at_a_terminal_asks_nobody_and_leaves_the_job_running(deploying):
     watched = Watched(deploying, terminal=True)
-    watched.until("deploy-endpoint of baseline: RUNNING")
+    watched.until("deploy-endpoint of baseline: running")
     watched.process.send_signal(signal.SIGTERM)
     assert watched.finish() == 143
     assert "go on waiting?" not in watched.text
