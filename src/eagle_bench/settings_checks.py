@@ -35,7 +35,9 @@ def unequal_settings(grid: Grid) -> Iterator[Warning]:
             if before.get(name) != after.get(name) and not _free(name)
         ]
         if settings and differing and variant in settings:
-            text = f"differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
+            text = (
+                f"differs from {grid.plan.baseline} in more than speculation: {'; '.join(differing)}. Make them equal."
+            )
             yield Warning(code="unequal_settings", variant=variant, text=text)
     for baseline, cell in grid.against_baseline():
         differing = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import time
@@ -161,6 +162,68 @@ def test_reasoning_and_tool_calls_are_content() -> None:
     body = event(reasoning_content="hm") + event(tool_calls=[{"function": {"name": "f"}}]) + b"data: [DONE]\n\n"
     answer = read_answer(received(HEAD + chunked([body])))
     assert len(answer.content_s) == 2
+
+
+def test_reasoning_under_both_of_its_names_is_counted_once() -> None:
+    body = event(reasoning="hm ", reasoning_content="hm ") + event(content="yes") + b"data: [DONE]\n\n"
+    answer = read_answer(received(HEAD + chunked([body])))
+    assert (answer.text, answer.reasoned) == ("hm yes", True)
+
+
+def test_a_byte_order_mark_costs_no_token() -> None:
+    begin = HEAD + b"%x\r\n\xef\xbb\xbf%s\r\n" % (3 + len(event(content="a")), event(content="a"))
+    rest = event(content="b") + b"data: [DONE]\n\n"
+    answer = read_answer(received(begin + b"%x\r\n%s\r\n0\r\n\r\n" % (len(rest), rest), [len(begin)]))
+    assert (answer.text, answer.content_s) == ("ab", [0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"object": "error", "message": "out of memory", "code": 500},
+        {"error": {"message": "out of memory", "code": 500}},
+        {"error": "out of memory"},
+    ],
+)
+def test_an_error_within_a_stream_is_no_answer_though_done_follows(fault: dict[str, object]) -> None:
+    body = event(content="a") + b"data: " + json.dumps(fault).encode() + b"\n\ndata: [DONE]\n\n"
+    answer = read_answer(received(HEAD + chunked([body])))
+    assert answer.error is not None
+    assert answer.error.kind == "server-error"
+    assert "out of memory" in answer.error.body
+
+
+@pytest.mark.parametrize("last", [b"0\r\n\r\n", b"0;last\r\n\r\n", b'00 ;a="b"\r\nX-Count: 1\r\n\r\n'])
+def test_the_last_chunk_may_have_an_extension(last: bytes) -> None:
+    data = bytearray(HEAD + b"4\r\nabcd\r\n" + last)
+    head = http1.read_head(data)
+    assert head is not None
+    assert http1.chunked_end(data)
+    assert http1.body(head, data, closed=False).complete
+
+
+@pytest.mark.parametrize(
+    ("version", "connection", "kept"),
+    [
+        (b"1.1", b"", True),
+        (b"1.1", b"Connection: close\r\n", False),
+        (b"1.0", b"", False),
+        (b"1.0", b"Connection: Keep-Alive\r\n", True),
+    ],
+)
+def test_a_connection_is_kept_as_its_version_says(version: bytes, connection: bytes, kept: bool) -> None:
+    head = http1.read_head(b"HTTP/" + version + b" 200 OK\r\nContent-Length: 0\r\n" + connection + b"\r\n")
+    assert head is not None
+    assert head.keep_alive is kept
+
+
+def test_a_compressed_answer_is_called_so() -> None:
+    body = gzip.compress(event(content="a"))
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n"
+    answer = read_answer(received(head + b"Content-Length: %d\r\n\r\n" % len(body) + body))
+    assert answer.error is not None
+    assert answer.error.kind == "malformed-stream"
+    assert "compressed (gzip)" in answer.error.body
 
 
 KEYS = ["choices", "delta", "content", "usage", "completion_tokens", "prompt_tokens", "error", "code", "model"]

@@ -17,6 +17,7 @@ from eagle_bench.results import ErrorKind, RequestError
 from eagle_bench.secrecy import LEAST_SECRET, hide
 from eagle_bench.workload.conversations import sendable
 
+_BOM = b"\xef\xbb\xbf"
 _KEPT = 2000  # characters of an error body
 _MOST_TOKENS = 10**9  # of one answer; a larger count is none
 _LONGEST_LIST = 1000  # draft positions
@@ -75,6 +76,9 @@ def read_answer(exchange: Exchange, token: str | None = None) -> Answer:
             body = http1.body(head, exchange.data, closed=exchange.closed)
             if head.status != 200:
                 answer.error = refusal(head, body.data)
+            elif (coding := head.headers.get("content-encoding", "identity").lower()) != "identity":
+                what = f"The answer is compressed ({coding}), and was asked for as it is (Accept-Encoding: identity)"
+                answer.error = malformed(what, b"no piece of it has a time of its own")
             elif not _is_stream(head, body.data):
                 kind = head.headers.get("content-type", "none")
                 answer.error = malformed(f"Not a stream of events (content type {kind})", body.data)
@@ -109,6 +113,7 @@ def _keep(answer: Answer, token: str | None) -> None:
 
 
 def _is_stream(head: http1.Head, data: bytes) -> bool:
+    data = data.removeprefix(_BOM)
     if head.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return not data.strip() or any(data.startswith(b) or b"\n" + b in data for b in (b"data:", b":", b"event:"))
     return not data.strip() or data.lstrip().startswith((b"data:", b":", b"event:"))
@@ -128,7 +133,7 @@ def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
 def _events(data: bytes) -> Iterator[tuple[bytes, int]]:
     """The data of each server-sent event, and the offset of its last byte."""
     lines: list[bytes] = []
-    last = at = 0
+    last, at = 0, len(_BOM) if data.startswith(_BOM) else 0
     while at < len(data):
         end = data.find(b"\n", at)
         stop = len(data) if end < 0 else end
@@ -155,8 +160,9 @@ def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
             if exchange.fault is None and body.complete:
                 answer.error = malformed("An event that is not a JSON object", payload)
             break
-        if event.get("error"):
-            answer.error = event_error(event["error"])
+        # Servers write it as {"error": …}, or the object itself; the `[DONE]` that may follow ends no answer.
+        if error := event.get("error") or (event if event.get("object") == "error" else None):
+            answer.error = event_error(error)
             break
         content = _take(event, answer)
         if content:
@@ -232,8 +238,9 @@ def _take(event: dict[str, Any], answer: Answer) -> str:
     delta = choice.get("delta")
     if not isinstance(delta, dict):
         return ""
-    parts = [delta.get(key) for key in ("reasoning", "reasoning_content", "content")]
-    answer.reasoned = answer.reasoned or any(parts[:2])
+    # The two names of reasoning may come side by side, with the same text.
+    parts = [delta.get("reasoning") or delta.get("reasoning_content"), delta.get("content")]
+    answer.reasoned = answer.reasoned or bool(parts[0])
     text = "".join(part for part in parts if isinstance(part, str))
     calls = delta.get("tool_calls")
     return text or (json.dumps(calls) if calls else "")

@@ -10,8 +10,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 
-_STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})(?: |$)")
+_STATUS_LINE = re.compile(rb"HTTP/1\.([01]) (\d{3})(?: |$)")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]*)?\r\n")
+_LAST_CHUNK = re.compile(rb"\r\n0+[ \t]*(?:;[^\r\n]*)?\r\n")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _MAX_HEAD, _MAX_TRAILERS = 64 * 1024, 4096
 
@@ -52,10 +53,10 @@ def read_head(data: bytes | bytearray) -> Head | None:
         match = _STATUS_LINE.match(lines[0])
         if match is None:
             raise ProtocolError(f"not a status line: {lines[0]!r}")
-        status = int(match[1])
+        status = int(match[2])
         start = end + 4
         if status >= 200 or status == 101:
-            return _head(status, lines[1:], start)
+            return _head(status, lines[1:], start, kept=match[1] == b"1")
 
 
 def _line(data: bytes | bytearray, start: int) -> bytes:
@@ -63,7 +64,8 @@ def _line(data: bytes | bytearray, start: int) -> bytes:
     return bytes(data[start : end if end >= 0 else len(data)])
 
 
-def _head(status: int, lines: list[bytes], size: int) -> Head:
+def _head(status: int, lines: list[bytes], size: int, *, kept: bool) -> Head:
+    """A head out of its lines; `kept`: its version keeps connections unless it says otherwise."""
     headers: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(b":")
@@ -79,7 +81,9 @@ def _head(status: int, lines: list[bytes], size: int) -> Head:
         if not _LENGTH.fullmatch(headers["content-length"]):
             raise ProtocolError(f"not a content length: {headers['content-length']!r}")
         length = int(headers["content-length"])
-    closes = "close" in headers.get("connection", "").lower() or (length is None and not chunked)
+    connection = headers.get("connection", "").lower()
+    kept = "close" not in connection and (kept or "keep-alive" in connection)
+    closes = not kept or (length is None and not chunked)
     return Head(status, headers, chunked, length, keep_alive=not closes, size=size)
 
 
@@ -90,8 +94,8 @@ def chunked_end(data: bytearray) -> bool:
     """
     if not data.endswith(b"\r\n\r\n"):
         return False
-    last = data.rfind(b"\r\n0\r\n", max(0, len(data) - _MAX_TRAILERS))
-    return last >= 0
+    tail = max(0, len(data) - _MAX_TRAILERS)
+    return data.rfind(b"\r\n0\r\n", tail) >= 0 or _LAST_CHUNK.search(data, tail) is not None
 
 
 @dataclass(frozen=True)
