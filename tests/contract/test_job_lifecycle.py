@@ -234,6 +234,7 @@ def test_a_schedule_is_made_listed_and_deleted(server, config):
     aiplatform.init(**vertex.sdk_options(PLACE))
     (schedule,) = aiplatform.PipelineJobSchedule.list()
     assert f"scheduled {schedule.resource_name}" in done.stdout
+    assert "Local Vertex keeps it, and starts no job by it" in done.stdout
     assert schedule.cron == "TZ=Europe/Berlin 0 3 * * 1"
     assert schedule.max_concurrent_run_count == 1
     found = aiplatform.PipelineJobSchedule.get(schedule.resource_name)

@@ -8,7 +8,7 @@ from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.job_tasks import TaskState
 from eagle_bench.adapters.vertex import Left, TeardownReport
 from eagle_bench.analysis import compare
-from eagle_bench.commands import run, waiting
+from eagle_bench.commands import run, submit, waiting
 from eagle_bench.comparison import Plan
 from eagle_bench.errors import NoUsableResult, ServiceError
 from eagle_bench.local_vertex.settings import Settings
@@ -168,3 +168,31 @@ def test_a_job_that_did_not_succeed_says_why(state, tasks, said, monkeypatch):
     with pytest.raises(NoUsableResult) as refused:
         waiting.wait(JOB)
     assert refused.value.message == said
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("/b/r", r"Local Vertex was started anew.* compare \$\(find /b/r -name cell\)"),
+        (None, r"it was deleted\. .*eagle-bench cleanup r --project p --location l --cancel --yes"),
+    ],
+)
+def test_a_job_that_is_gone_does_not_run_on(folder, words, monkeypatch):
+    def watched(*_, **__):
+        yield running_jobs.JobState(JOB, "RUNNING", None, ())
+        raise ServiceError("not found.", kind="not-found", hint="Check the name and the region.")
+
+    monkeypatch.setattr(waiting, "obey_signals", lambda: None)
+    monkeypatch.setattr(running_jobs, "artifacts_folder", lambda name: folder)
+    monkeypatch.setattr(running_jobs, "watch", watched)
+    with pytest.raises(ServiceError, match=f"the job {JOB} is gone: {words}") as refused:
+        waiting.wait(JOB)
+    assert "runs on" not in str(refused.value)
+
+
+def test_what_can_not_be_looked_up_any_more_hides_no_other_error(monkeypatch):
+    def lost(name):
+        raise ServiceError("can't be reached.", kind="unavailable")
+
+    monkeypatch.setattr(running_jobs, "state_of", lost)
+    assert submit._outcome(JOB, ended=True).state is None

@@ -120,7 +120,8 @@ def command(
             title = f"eagle-bench {config.stem}"
             with told_if_interrupted(schedule_may_be(title, place)):
                 name = submissions.schedule(job, cron, title, service_account=given.service_account)
-            click.echo("\n".join(filter(None, (f"scheduled {name}: {cron}", schedules_link(place)))))
+            seen = schedules_link(place) or "Local Vertex keeps it, and starts no job by it: Vertex AI would."
+            click.echo(f"scheduled {name}: {cron}\n{seen}")
             return 0
         with told_if_interrupted(job_may_be(f"{place}/pipelineJobs/{job.job_id}")):
             name = submissions.submit(
@@ -174,7 +175,10 @@ def _outcome(name: str, *, ended: bool) -> SubmitOutcome:
     from eagle_bench.adapters.running_jobs import console_link, state_of
     from eagle_bench.outcomes import SubmitOutcome
 
-    state = state_of(name) if ended else None
+    try:
+        state = state_of(name) if ended else None
+    except ServiceError:  # it was said when it was waited for
+        state = None
     return SubmitOutcome(
         run_id=name.rsplit("/", 1)[-1],
         job=name,

@@ -25,13 +25,13 @@ def wait(name: str) -> int:
     Raises:
         NoUsableResult: it did not succeed.
         ServiceError: the same, but it has an answer: what failed is what came after, its teardown.
-        ServiceError: it can't be looked up any more; it runs on.
+        ServiceError: it can't be looked up any more, and runs on; or it is gone.
     """
     obey_signals()
-    lines = JobLines()
+    lines, folder = JobLines(), running_jobs.artifacts_folder(name)
     while True:
         try:
-            return _follow(name, lines)
+            return _follow(name, lines, folder)
         except KeyboardInterrupt as interrupt:
             status = status_of(str(interrupt))
             choice = _choice() if status == status_of("SIGINT") else "leave"
@@ -43,7 +43,7 @@ def wait(name: str) -> int:
         return status
 
 
-def _follow(name: str, lines: JobLines) -> int:
+def _follow(name: str, lines: JobLines, folder: str | None) -> int:
     state: running_jobs.JobState | None = None
     try:
         for now in running_jobs.watch(name, patience_s=PATIENCE_S, on_trouble=_trouble):
@@ -51,6 +51,8 @@ def _follow(name: str, lines: JobLines) -> int:
             for line in lines.of(state, datetime.now().astimezone()):
                 _say(line)
     except ServiceError as error:
+        if state is not None and error.kind == "not-found":
+            raise _gone(name, folder) from None
         error.hint = f"{error.hint or ''} {_runs_on(name)} {_how_to_end(name)}".strip()
         raise
     assert state is not None
@@ -63,6 +65,21 @@ def _follow(name: str, lines: JobLines) -> int:
         )
     _say(f"the job is done; report and results: eagle-bench fetch {name}")
     return 0
+
+
+def _gone(name: str, folder: str | None) -> ServiceError:
+    """The error for a job that was there and is not any more.
+
+    Args:
+        folder: of its results, where it ran on this machine.
+    """
+    if folder:
+        return ServiceError(
+            f"the job {name} is gone: Local Vertex was started anew, and its jobs and engines ended with it.",
+            kind="not-found",
+            hint=f"What it had measured is there: eagle-bench compare $(find {folder} -name cell) --baseline ID",
+        )
+    return ServiceError(f"the job {name} is gone: it was deleted.", kind="not-found", hint=_how_to_end(name))
 
 
 def _ending(state: running_jobs.JobState, answered: bool) -> str:
