@@ -246,6 +246,10 @@ def test_a_folder_takes_one_run_at_a_time(start, config, engines, tmp_path):
     out = tmp_path / "out"
     first = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
     first.until("submitted")
+    beside = start("run", config(concurrency=[1]), "--engines", engines("--words=20"), "--out", tmp_path / "beside")
+    assert "each slows the other" in beside.until("another run measures on this machine")
+    os.kill(beside.process.pid, signal.SIGTERM)
+    assert beside.finish() == 143, beside.text
     second = start("run", config(concurrency=[1]), "--engines", engines("--words=20"), "--out", out)
     assert second.finish() == 2, second.text
     assert "another run uses this folder" in second.text

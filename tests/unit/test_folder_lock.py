@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eagle_bench.errors import InputError
-from eagle_bench.runs.folder_lock import alone_in
+from eagle_bench.runs.folder_lock import alone_in, only_one
 
 
 def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None:
@@ -19,6 +19,20 @@ def test_a_second_run_is_refused_while_the_first_goes_on(tmp_path: Path) -> None
         assert (tmp_path / "out").is_dir()
     with alone_in(tmp_path / "out"):
         pass
+
+
+def test_a_second_run_on_the_machine_is_noticed_and_one_after_it_not(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with only_one() as first:
+        with only_one() as second:
+            assert (first, second) == (True, False)
+        with only_one() as third:
+            assert not third
+    with only_one() as later:
+        assert later
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with only_one() as unknown:
+        assert unknown
 
 
 def test_a_refused_run_leaves_no_folder(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def command(
     from eagle_bench.adapters.pipeline_template import images_of
     from eagle_bench.planning.quick_checks import heed, require_image, server_checks
     from eagle_bench.runs import local_run
-    from eagle_bench.runs.folder_lock import alone_in
+    from eagle_bench.runs.folder_lock import alone_in, only_one
     from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_place, with_local_tokenizer
     from eagle_bench.tasks.stage_data import preflight
 
@@ -100,7 +100,11 @@ def command(
 
     elsewhere = resume is not None and resume.resolve() != folder and (resume / "local-vertex").is_dir()
     resumed = alone_in(resume, "--resume") if resume and elsewhere else nullcontext()
-    with alone_in(folder), resumed, json_output.json_only(as_json) as tell:
+    with alone_in(folder), resumed, only_one() as alone, json_output.json_only(as_json) as tell:
+        if not alone:
+            say(
+                "another run measures on this machine: each slows the other, and the answer may be of that. Wait for its end"
+            )
         settings = settings_for(given, folder / "local-vertex", engines, slots, say)
         ready = with_local_tokenizer(given, settings)
         preflight(ready)

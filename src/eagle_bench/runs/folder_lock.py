@@ -1,8 +1,10 @@
-"""One run at a time in a folder: two would write over each other's results."""
+"""One run at a time in a folder: two would write over each other's results. Two on one machine disturb each other."""
 
 from __future__ import annotations
 
 import fcntl
+import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,3 +46,20 @@ def alone_in(folder: Path, option: str = "--out") -> Iterator[None]:
                     state.rmdir()
                     folder.rmdir()
             raise
+
+
+@contextmanager
+def only_one() -> Iterator[bool]:
+    """Whether no other run of this user measures on this machine, which holds for those that begin until the end."""
+    try:
+        lock = (Path(tempfile.gettempdir()) / f"eagle-bench-{os.getuid()}.lock").open("a")
+    except OSError:  # nobody can tell
+        yield True
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        yield True
