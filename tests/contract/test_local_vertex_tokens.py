@@ -89,3 +89,12 @@ def test_unknown_calls_are_refused_as_google_does(server, bearer):
     client = aiplatform_v1.EndpointServiceClient(client_options={"api_endpoint": server.url}, transport="rest")
     with pytest.raises(exceptions.NotFound, match="endpoints/none is not found"):
         client.get_endpoint(name=f"{PLACE}/endpoints/none")
+
+
+def test_what_an_engine_gets_in_its_environment_stays_on_no_disk(start, settings):
+    secret = "hf_planted_in_an_engine"
+    tiny = settings.engines["tiny"].model_copy(update={"env": {"HF_TOKEN": secret}})
+    server = start(engines={"tiny": tiny})
+    files = [path for path in server.settings.state_dir.rglob("*") if path.is_file()]
+    assert server.log_file in files
+    assert [path for path in files if secret.encode() in path.read_bytes()] == []

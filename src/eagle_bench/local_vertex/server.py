@@ -106,6 +106,7 @@ class LocalVertex:
             out = self._process.stdout
         ready = out and select.select([out], [], [], START_TIMEOUT_S)[0]
         line = out.readline() if out and ready else b""
+        settings_file.unlink(missing_ok=True)  # it was read, and an engine's environment may hold a secret
         if not line:
             self.stop()
             reason = self.log_file.read_text(errors="replace").strip().rsplit("\n", 1)[-1]
