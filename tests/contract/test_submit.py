@@ -132,6 +132,23 @@ def test_a_template_that_was_edited_to_pieces_is_refused_with_what_is_wrong(comp
     assert why in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("template", "words"),
+    [
+        (
+            "http://us-kfp.pkg.dev/p/r/pkg/v1",
+            "is no address in Artifact Registry. Allowed: https://LOCATION-kfp.pkg.dev",
+        ),
+        ("gs://bucket/template.yaml", "is no address in Artifact Registry"),
+        ("", "--template '': there is no such file"),
+    ],
+)
+def test_where_a_template_can_not_be_is_said(config, template, words):
+    done = submit(config, "--dry-run", "--template", template)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+
+
 def test_what_is_no_mapping_is_no_template_for_submit_either(config, tmp_path):
     (tmp_path / "empty.yaml").write_text("")
     done = submit(config, "--dry-run", "--template", tmp_path / "empty.yaml")

@@ -85,7 +85,7 @@ def command(
     from eagle_bench.config import ON_VERTEX_AI
 
     given = config_file.load(config, needs=ON_VERTEX_AI)
-    if template and images:
+    if template is not None and images:
         raise click.UsageError("--image goes into a template that is compiled now: leave out --template.")
     if cron is not None:
         submissions.check_cron(cron)
@@ -209,11 +209,11 @@ def _template(given: str | None, images: tuple[str, ...]) -> Iterator[Path | str
     from eagle_bench.adapters.artifact_registry import pinned_template
     from eagle_bench.adapters.pipeline_template import compile_template, images_of
 
-    if given and given.startswith("https://"):
+    if given is not None and "://" in given:
         yield pinned_template(given)
-    elif given:
+    elif given is not None:
         if not Path(given).is_file():
-            raise InputError(f"--template {given}: there is no such file.")
+            raise InputError(f"--template {given!r}: there is no such file.")
         yield Path(given)
     else:
         with TemporaryDirectory() as folder:

@@ -65,7 +65,7 @@ def _looked_for(name: str, images: Sequence[str] | set[str] | frozenset[str]) ->
 
 
 def _template(template: str, read: dict[str, Any]) -> Check | str:
-    found = fetch_template(template) if template.startswith("https://") else read_template(Path(template))
+    found = fetch_template(template) if "://" in template else read_template(Path(template))
     read.update(found)
     unlike = unlike_package(found)
     if unlike:
