@@ -10,6 +10,7 @@ import pytest
 from eagle_bench.adapters import hugging_face as hub_adapter
 from eagle_bench.cli import main
 from eagle_bench.errors import InputError, ServiceError
+from servers.files import File, FileHandler, Site, serving
 from servers.hub import Hub, Repo
 from servers.tokenizers import SMOL, write_tokenizer
 
@@ -107,6 +108,31 @@ def test_a_token_that_is_no_token(hub: Hub) -> None:
     message = refused("authentication", hub_adapter.check_tokenizer, "meta/plain", "hf_made_up")
     assert "refuses the token" in message
     assert "hf_made_up" not in message
+
+
+@pytest.mark.parametrize("page", [b"<html>sign in</html>", b"[]", b"{}", b'{"id": "meta/plain", "siblings": [{}]}'])
+def test_a_page_in_place_of_the_hub_is_called_one(page: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Page(FileHandler):
+        def do_GET(self) -> None:
+            self.send_file(File(page))
+
+    with serving(Page, Site()) as site:
+        monkeypatch.setenv("HF_ENDPOINT", site.url)
+        message = refused("unavailable", hub_adapter.check_tokenizer, "meta/plain", None)
+    assert "is no hub" in message
+    assert "HF_ENDPOINT" in message
+
+
+def test_a_refusal_without_a_token_blames_none(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refuses(FileHandler):
+        def do_GET(self) -> None:
+            self.refuse(403, {"X-Error-Message": "Access to this resource is disabled."})
+
+    with serving(Refuses, Site()) as site:
+        monkeypatch.setenv("HF_ENDPOINT", site.url)
+        message = refused("permission", hub_adapter.check_tokenizer, "meta/plain", None)
+    assert "the model meta/plain may not be read (403): Access to this resource is disabled" in message
+    assert "hf_token_secret" in message
 
 
 def test_no_network_is_told_apart_from_a_refusal(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

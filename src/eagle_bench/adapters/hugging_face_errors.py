@@ -57,24 +57,42 @@ def told(kind: Kind, name: str, token: str | None, file: str | None = None) -> I
     except errors.HFValidationError as error:
         raise InputError(f"{name!r} is not a name on Hugging Face: {error}.") from error
     except errors.HfHubHTTPError as error:
-        status = error.response.status_code
-        if status == 401:
-            raise ServiceError(
-                f"Hugging Face refuses the token (401) for {what}.",
-                kind="authentication",
-                hint="Make a new one in the account's settings, and put it where the old one is.",
-            ) from error
-        if status == 403:
-            raise ServiceError(
-                f"Hugging Face: the token may not read {what} (403).",
-                kind="permission",
-                hint="A fine-grained token needs the right to read gated repositories it has access to.",
-            ) from error
-        raise _unreachable(what, error) from error
+        raise _refused(error.response.status_code, error.server_message, what, error, has_token=has_token) from error
+    except (ValueError, KeyError, TypeError) as error:  # an answer of 200 that the hub's library can't take apart
+        raise _not_the_hub(what, error) from error
     except Exception as error:
         if not _is_network(error):
             raise
         raise _unreachable(what, error) from error
+
+
+def _refused(status: int, words: str | None, what: str, error: Exception, *, has_token: bool) -> ServiceError:
+    if status == 401:
+        return ServiceError(
+            f"Hugging Face refuses the token (401) for {what}.",
+            kind="authentication",
+            hint="Make a new one in the account's settings, and put it where the old one is.",
+        )
+    if status == 403:
+        fine_grained = "A fine-grained token needs the right to read gated repositories it has access to."
+        return ServiceError(
+            because(f"Hugging Face: {what} may not be read (403)", words or ""),
+            kind="permission",
+            hint=fine_grained if has_token else f"If it needs a token, {TO_BE_SET}.",
+        )
+    return _unreachable(what, error)
+
+
+def _not_the_hub(what: str, error: Exception) -> ServiceError:
+    """Of the library's errors about an answer; some of them only wrap what happened on the network."""
+    if error.__cause__ is not None and _is_network(error.__cause__):
+        return _unreachable(what, error.__cause__)
+    why = f"{type(error).__name__}: {error}"
+    return ServiceError(
+        because(f"What answered in place of Hugging Face ({endpoint() or HOME}) for {what} is no hub", why),
+        kind="unavailable",
+        hint="Check HF_ENDPOINT; a proxy on the way may answer with a page of its own.",
+    )
 
 
 def _is_network(error: BaseException) -> bool:
