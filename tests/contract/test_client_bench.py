@@ -417,15 +417,18 @@ def test_a_signal_ends_the_wait_for_a_server_that_never_answers(
 def test_a_signal_before_anything_is_measured_ends_it_with_one_line(
     number: signal.Signals, status: int, said: str, tmp_path: Path
 ) -> None:
-    """A pipe in the place of the prompts holds it where it reads them, before anything is sent."""
-    pipe, out = tmp_path / "pipe", tmp_path / "cell.json"
-    os.mkfifo(pipe)
-    command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", "http://x/v1"]
-    command += ["--concurrency", "2", "--prompts", str(pipe), "--out", str(out)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb"):  # opens once the other end is
-        process.send_signal(number)
-        _, error = process.communicate(timeout=120)
+    """A server that takes connections and says nothing holds it where it asks for the model's name."""
+    path, out = prompts(tmp_path, 50), tmp_path / "cell.json"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        command = [sys.executable, "-c", "from eagle_bench.cli import main; main()", "bench", "--base-url", url]
+        command += ["--concurrency", "2", "--prompts", str(path), "--out", str(out)]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        (looked, _), (asked, _) = listener.accept(), listener.accept()
+        with looked, asked:
+            process.send_signal(number)
+            _, error = process.communicate(timeout=120)
     assert process.returncode == status
     assert error == said
-    assert list(tmp_path.iterdir()) == [pipe]
+    assert list(tmp_path.iterdir()) == [path]
