@@ -217,6 +217,13 @@ def test_a_connection_is_kept_as_its_version_says(version: bytes, connection: by
     assert head.keep_alive is kept
 
 
+@pytest.mark.parametrize("status", [b"204 No Content", b"301 Moved", b"500 Oh"])
+def test_a_refusal_without_words_says_that_it_has_none(status: bytes) -> None:
+    answer = read_answer(received(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n"))
+    assert answer.error is not None
+    assert answer.error.body == "The server gave no reason."
+
+
 def test_a_compressed_answer_is_called_so() -> None:
     body = gzip.compress(event(content="a"))
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n"

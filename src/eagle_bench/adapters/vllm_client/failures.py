@@ -35,7 +35,9 @@ def refusal(head: http1.Head, body: bytes) -> RequestError:
         text = (
             f"The server redirects to {location}. Use {location.removesuffix('/chat/completions')} as the URL. {text}"
         )
-    return RequestError(kind=error_kind(head.status), status=head.status, body=text.strip())
+    return RequestError(
+        kind=error_kind(head.status), status=head.status, body=text.strip() or "The server gave no reason."
+    )
 
 
 def malformed(what: str, found: bytes) -> RequestError:
