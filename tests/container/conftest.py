@@ -125,7 +125,7 @@ def built(
         values=values,
         credentials={**vertex.environment, **registry.environment},
         mounts=(vertex.key_file, registry.certificate),
-        with_credentials=frozenset({"publish", "smoke-run"}),
+        with_credentials=frozenset({"access", "publish", "smoke-run"}),
     )
     # A service account's key is for its owner; the steps run as another user, like the metadata server's clients.
     vertex.key_file.chmod(0o644)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import time
@@ -116,6 +117,15 @@ def test_a_pull_request_publishes_nothing(built: Built):
     assert built.registry.templates == templates
     spec = yaml.safe_load((built.workspace / "build" / "eagle-benchmark.yaml").read_text())
     assert images_in(spec) == {built.image(name) for name in SIZES_GB}
+
+
+def test_a_missing_repository_ends_the_build_before_anything_is_made(built: Built):
+    elsewhere = {"_TEMPLATES": built.run.values["_TEMPLATES"].replace("us-central1", "us-east1")}
+    run = dataclasses.replace(built.run, values={**built.run.values, **elsewhere}, statuses={}, outputs={}, seconds={})
+    assert not run.execute(only=("settings", "access", "checks", "wheel", "slim", "bench"))
+    assert list(run.outputs) == ["settings", "access"]
+    words = "the repository eagle-bench-templates in region us-east1 of project local-project is not there"
+    assert words in run.outputs["access"]
 
 
 @pytest.mark.parametrize(

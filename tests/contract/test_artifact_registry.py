@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from eagle_bench.errors import EagleBenchError, InputError
 from servers import artifact_registry
 from servers.artifact_registry import serving_artifact_registry
 
+REPO = Path(__file__).parents[2]
 TEMPLATES = "https://europe-west4-kfp.pkg.dev/local-project/templates"
 IMAGE = "europe-west4-docker.pkg.dev/local-project/images"
 
@@ -113,6 +115,33 @@ def test_a_missing_repository_role_or_region_is_named(registry, template):
         assert role in refused
         assert "on templates" in refused
         assert "denied on resource" in refused
+
+
+def test_what_a_build_may_put_where_is_asked_before_it_makes_anything(registry):
+    script = [sys.executable, str(REPO / "containers" / "check_repositories.py")]
+
+    def check(*addresses):
+        return subprocess.run([*script, *addresses], capture_output=True, text=True, check=False)
+
+    good = check(IMAGE, TEMPLATES, "127.0.0.1:5000/local-project/images")
+    assert good.returncode == 0, good.stderr
+    assert good.stdout.splitlines() == [
+        "the repository images in region europe-west4 of project local-project: this account may write there",
+        "the repository templates in region europe-west4 of project local-project: this account may write there",
+        "127.0.0.1:5000/local-project/images: not checked, not in Artifact Registry",
+    ]
+    registry.denied.add("europe-west4/local-project/templates")
+    wrong = check(IMAGE.replace("europe-west4", "us-east1"), TEMPLATES)
+    assert wrong.returncode == 2
+    region, role = wrong.stderr.splitlines()
+    assert "the repository images in region us-east1 of project local-project is not there" in region
+    assert "gcloud artifacts repositories create images --repository-format=docker --location=us-east1" in region
+    assert "lacks artifactregistry.repositories.uploadArtifacts" in role
+    assert "Grant it roles/artifactregistry.writer on templates" in role
+    # Nothing was put anywhere, and no token was shown.
+    assert not registry.manifests
+    assert not registry.templates
+    assert not any(token in good.stdout + wrong.stderr for token in registry.tokens)
 
 
 def test_a_tag_that_is_not_there_is_named(registry):

@@ -28,6 +28,9 @@ TAG = re.compile(
     r"/v1/projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+)"
     r"/packages/(?P<package>[^/]+)/tags/(?P<tag>.+)"
 )
+PERMISSIONS = re.compile(
+    r"/v1/projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/repositories/(?P<repository>[^/]+):testIamPermissions"
+)
 MANIFEST_KIND = "application/vnd.docker.distribution.manifest.v2+json"
 
 
@@ -89,7 +92,8 @@ class _Answers(Handler):
         if self.host.endswith("-kfp.pkg.dev"):
             return self.template(self.host.removesuffix("-kfp.pkg.dev"))
         if self.host == "artifactregistry.googleapis.com":
-            return self.tag()
+            asked = PERMISSIONS.fullmatch(self.path)
+            return self.permissions(asked) if asked else self.tag()
         return self.docker()
 
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = handle_one
@@ -154,6 +158,14 @@ class _Answers(Handler):
         package = self.path.removeprefix("/v1/").partition("/tags/")[0]
         body = {"name": f"{package}/tags/{wanted['tag']}", "version": f"{package}/versions/{version}"}
         return self.answer(200, json.dumps(body).encode())
+
+    def permissions(self, asked: re.Match[str]) -> None:
+        """Those of the asked ones that the account has; all, unless it is denied the repository."""
+        key = f"{asked['location']}/{asked['project']}/{asked['repository']}"
+        if key not in self.registry.repositories:
+            return self.error(404, "NOT_FOUND", f'Repository "{asked["repository"]}" not found')
+        held = json.loads(b"".join(self.body()))
+        return self.answer(200, b"{}" if key in self.registry.denied else json.dumps(held).encode())
 
     def docker(self) -> None:
         """Docker's protocol, as far as push and pull need it."""

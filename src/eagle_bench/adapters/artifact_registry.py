@@ -21,6 +21,7 @@ IMAGE = re.compile(
     r"(?P<host>(?P<location>[a-z0-9-]+)-docker\.pkg\.dev)/(?P<project>[^/\s]+)/(?P<name>[^/\s@:]+)/(?P<image>[^\s@:]+)"
     r"(:(?P<tag>[\w.-]+))?(@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
+UPLOAD = "artifactregistry.repositories.uploadArtifacts"
 UNPUBLISHED = re.compile(r"eagle-bench/[a-z]+(:[\w.-]+)?")
 MANIFESTS = (
     "application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, "
@@ -85,6 +86,40 @@ def upload_place(repository: str, tags: Iterable[str]) -> Repository:
     for tag in tags:
         if not TAG.fullmatch(tag):
             raise InputError(f"--tag {tag[:60]!r}: a tag is made of a-z, 0-9, '.', '_' and '-', 128 at most.")
+    return there
+
+
+def check_upload(address: str) -> Repository | None:
+    """Make sure that this account may put images, or templates, into the repository of an address; nothing is made.
+
+    Args:
+        address: https://LOCATION-kfp.pkg.dev/PROJECT/REPOSITORY, or LOCATION-docker.pkg.dev/PROJECT/REPOSITORY.
+
+    Returns:
+        The repository; None for images that go to another registry, which can't be asked.
+
+    Raises:
+        ServiceError: it is not there, or the account may not; repository and role are named.
+    """
+    from google.auth.transport.requests import AuthorizedSession
+
+    if address.startswith("https://"):
+        there = template_repository(address)
+    elif found := IMAGE.fullmatch(f"{address.rstrip('/')}/image"):
+        there = Repository("docker", found["location"], found["project"], found["name"])
+    else:
+        return None
+    doing, role = f"put anything into {there}", "roles/artifactregistry.writer"
+    resource = f"projects/{there.project}/locations/{there.location}/repositories/{there.name}"
+    with _told(there, doing, role=role), _as_agreed("say what this account may do"):
+        answer = AuthorizedSession(credentials()).post(
+            f"https://artifactregistry.googleapis.com/v1/{resource}:testIamPermissions",
+            json={"permissions": [UPLOAD]},
+            timeout=TIMEOUT_S,
+        )
+        answer.raise_for_status()
+        if UPLOAD not in answer.json().get("permissions", []):
+            raise _refused(403, f"it lacks {UPLOAD}", there, doing, role, "repository")
     return there
 
 
