@@ -241,7 +241,7 @@ REQUEST_ERRORS: dict[ErrorKind, str] = {
     "refused": "other 4xx",
     "connection": "no connection could be made",
     "dropped-stream": "the connection, or an orderly stream, ended before the answer did",
-    "malformed-stream": "not HTTP, not server-sent events, an event that is not JSON",
+    "malformed-stream": "not HTTP, not server-sent events, an event that is not JSON, far more bytes than the limit of the answer allows",
     "empty": "200 without any content",
     "other": "a process of the client was lost",
 }

@@ -94,6 +94,7 @@ BAD = {
     7: stream(content("x"), "[" * 100_000),
     9: b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
     10: b"HTTP/1.1 200 OK\r\nContent-Length: %s\r\n\r\n" % (b"9" * 5000),
+    11: stream(*[content("x" * 1000)] * 2000),  # much longer than 64 tokens can be
 }
 
 
@@ -109,6 +110,8 @@ def test_one_bad_answer_costs_one_request() -> None:
         BAD, "malformed-stream"
     )
     assert result.counts.completed == 12 - len(BAD)
+    (longest,) = [r.error.body for r in result.requests if r.error is not None and r.prompt_id.endswith("11")]
+    assert longest.startswith("The answer is longer than 1 MiB")
     assert CellResult.model_validate_json(result.model_dump_json()) == result
 
 

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from eagle_bench.adapters.vllm_client.target import Address
-from eagle_bench.adapters.vllm_client.wire import Connection, Exchange
+from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Connection, Exchange
 
 _CONNECT_TIMEOUT_S = 30.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
@@ -61,9 +61,9 @@ class Pool:
             return self._said(error, self._connect_timeout_s)
         return None
 
-    async def send(self, request: bytes, timeout_s: float) -> Exchange:
+    async def send(self, request: bytes, timeout_s: float, longest_bytes: int = LONGEST_BYTES) -> Exchange:
         """Send one request over an open connection; every fault is in the exchange, none is raised."""
-        exchange = Exchange()
+        exchange = Exchange(longest_bytes)
         asked_s = time.perf_counter()
         try:
             connection = await self._take(timeout_s)

@@ -27,6 +27,8 @@ CountTokens = Callable[[str], int]
 # a small error in the stamps of others is better than no memory.
 HELD_BYTES = 512 * 1024 * 1024
 _SMALL_BYTES = 1024  # an answer that is quicker read than kept: refusals and empty ones, which must be counted while the round runs
+# A server that sends without end would fill the memory. Servers send some 250 bytes for a token, each in a chunk of its own.
+_ENVELOPE_BYTES, _TOKEN_BYTES = 1024 * 1024, 4096
 UNAUTHORIZED = 401
 # How far a count may be above the limit of the answer: engines draft a little beyond it, some count the end as a token.
 _OVERSHOOT, _OVERSHOOT_TOKENS = 1.1, 8
@@ -171,7 +173,8 @@ class Round:
             exchange.fail("token", str(error))
         else:
             request = request_bytes(self._address, self._bodies[index], sent.token)
-            exchange = await self.pool.send(request, self.settings.request_timeout_s)
+            longest_bytes = _ENVELOPE_BYTES + sent.limit * _TOKEN_BYTES
+            exchange = await self.pool.send(request, self.settings.request_timeout_s, longest_bytes)
         sent.exchange = exchange
         if exchange.fault_kind == "stopped":
             return

@@ -19,6 +19,8 @@ from eagle_bench.adapters.vllm_client import http1
 
 _CLOSES_AT_ONCE_S = 1.0  # a server that closes within this after an answer does not keep connections
 
+LONGEST_BYTES = 64 * 1024 * 1024
+
 # Where every connection reads into: an event loop reads one after another, and what was read is copied at once.
 _SCRATCH = memoryview(bytearray(256 * 1024))
 
@@ -31,11 +33,25 @@ class Exchange:
         ended_s: when the response was complete, or had failed.
         fault: why it failed below HTTP, with `fault_kind` "timeout", "dropped", "connection",
             "protocol" or "stopped".
+        longest_bytes: more than this is no answer to the request, and ends it.
     """
 
-    __slots__ = ("closed", "connect_s", "data", "ended_s", "ends", "fault", "fault_kind", "head", "sent_s", "stamps")
+    __slots__ = (
+        "closed",
+        "connect_s",
+        "data",
+        "ended_s",
+        "ends",
+        "fault",
+        "fault_kind",
+        "head",
+        "longest_bytes",
+        "sent_s",
+        "stamps",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, longest_bytes: int = LONGEST_BYTES) -> None:
+        self.longest_bytes = longest_bytes
         self.sent_s: float | None = None
         self.connect_s = 0.0
         self.ended_s = 0.0
@@ -96,6 +112,9 @@ class Connection(asyncio.BufferedProtocol):
         if may_end and not self._look_planned:
             self._look_planned = True
             self._loop.call_soon(self._look)
+        if len(exchange.data) > exchange.longest_bytes:
+            limit = f"{exchange.longest_bytes / 2**20:.0f} MiB"
+            self.abort("protocol", f"The answer is longer than {limit}, which no answer of this length needs.")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._usable = False
