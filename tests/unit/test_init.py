@@ -44,6 +44,14 @@ def test_two_servers_that_run(tmp_path):
     assert f"eagle-bench run {tmp_path / 'bench.yaml'}" in said
 
 
+def test_two_servers_for_a_job_on_vertex_ai(tmp_path):
+    urls = ["--url", "plain=http://127.0.0.1:8000/v1", "--url", "eagle3=http://127.0.0.1:8001/v1", "--tokenizer", "a/b"]
+    config, said = written(tmp_path / "bench.yaml", *urls, "--project", "p", "--bucket", "gs://b/x")
+    config_file.require(config, ON_VERTEX_AI)
+    assert config.tokenizer == "a/b"
+    assert f"eagle-bench submit {tmp_path / 'bench.yaml'}" in said
+
+
 def test_a_url_without_a_path_gets_the_usual_one_and_that_is_said(tmp_path):
     urls = ["--url", "plain=http://10.0.0.7:8000/", "--url", "eagle3=https://gateway/openai"]
     config, said = written(tmp_path / "bench.yaml", *urls)
@@ -90,6 +98,11 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
         (["--url", "a=http://x/v1/chat/completions"], "'--url': a=http://x/v1/chat/completions ends in"),
         (["--url", "a=http://x:0/v1"], "its host or port can't be read"),
         ([*DEPLOY, "--project", "a b"], "`project`"),
+        (["--url", "a=http://h:1/v1", "--url", "b=http://h:2/v1", "--project", "p"], "Give --bucket"),
+        (
+            ["--url", "a=http://h:1/v1", "--url", "b=http://h:2/v1", "--draft", "d", "--image", "i"],
+            "--draft, --image: not for",
+        ),
     ],
 )
 def test_what_can_not_be_is_refused_and_nothing_written(tmp_path, arguments, words):

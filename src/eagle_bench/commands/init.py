@@ -16,6 +16,7 @@ from eagle_bench.secrecy import base_url, without_credentials
 
 DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
 USUAL_MACHINE = "a3-highgpu-8g"
+PLACE = ("project", "location", "bucket", "service_account", "hf_token_secret")  # flags of a job on Vertex AI
 PLACES = {WEIGHTS: "the gs:// folder of the model's weights", DRAFT: "the draft model"}
 # Where the two engines' servers answer, and how they are told to speculate.
 ROUTES: dict[str, dict[str, Any]] = {
@@ -112,14 +113,16 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
     running = [{"id": name, "url": _with_path(url)} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
-    answers = Answers(given, _needed(given, running=bool(running), local=not endpoints))
-    values = _running(answers, running, local=not endpoints) if running else _deployed(answers)
+    placed = bool(endpoints) or any(given[name] for name in PLACE) or not running
+    answers = Answers(given, _needed(given, running=bool(running), placed=placed, endpoints=bool(endpoints)))
+    values = _running(answers, running, placed=placed, endpoints=bool(endpoints)) if running else _deployed(answers)
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
     )
     values["workload"] = {"dataset": dataset, "prompts_per_level": 200 if dataset == "builtin" else 1000}
     usual = "1,2,4" if dataset == "builtin" else "1,2,4,6,8,10"
     levels = answers.get("levels", "Levels of concurrency to measure", usual) if concurrency is None else ""
+    answers.refuse_unused("servers and endpoints that run already" if running else "a model that is deployed")
     values["concurrency"] = concurrency or [int(level) for level in levels.split(",")]
     text = config_template.render(values)
     config = config_file.parse(text, source=str(output))
@@ -132,7 +135,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     for place, what in PLACES.items():
         if place in text:
             click.echo(f"Put {what} in the place of {place}.")
-    go = "run" if urls and not endpoints else "submit"
+    go = "submit" if placed else "run"
     click.echo(f"Next: eagle-bench plan {output}, then eagle-bench {go} {output}")
 
 
@@ -145,21 +148,20 @@ def _with_path(url: str) -> str:
     return f"{base}/v1"
 
 
-def _needed(given: dict[str, str | None], *, running: bool, local: bool) -> tuple[str, ...]:
+def _needed(given: dict[str, str | None], *, running: bool, placed: bool, endpoints: bool) -> tuple[str, ...]:
     """The flags that have no default."""
     if running:
-        return () if local else ("project", "bucket", "tokenizer")
+        return (*(("project", "bucket") if placed else ()), *(("tokenizer",) if endpoints else ()))
     tokenizer = ("tokenizer",) if "@" in (given["model"] or "") else ()  # a Hugging Face id has its own
     return ("project", "bucket", "model", *tokenizer, "image")
 
 
-def _running(answers: Answers, variants: list[dict[str, str]], *, local: bool) -> dict[str, Any]:
+def _running(answers: Answers, variants: list[dict[str, str]], *, placed: bool, endpoints: bool) -> dict[str, Any]:
     ids = [variant["id"] for variant in variants]
-    values: dict[str, Any] = {} if local else _place(answers)
-    if not local:
-        values["tokenizer"] = answers.get(
-            "tokenizer", "Tokenizer of the model: a Hugging Face id, gs:// or local folder"
-        )
+    values: dict[str, Any] = _place(answers) if placed else {}
+    asked = "Tokenizer of the model: a Hugging Face id, gs:// or local folder"
+    if tokenizer := answers.get("tokenizer", asked, None if endpoints else ""):
+        values["tokenizer"] = tokenizer
     values["variants"] = variants
     if "baseline" not in ids:
         values["baseline"] = ids[0]

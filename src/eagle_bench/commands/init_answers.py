@@ -31,7 +31,7 @@ class Answers:
     """
 
     def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
-        self._given = given
+        self._given, self._used = given, set[str]()
         self._missing = [f"--{name}" for name in needed if not given.get(name)]
         self._asks = bool(self._missing) and sys.stdin.isatty()
 
@@ -41,7 +41,8 @@ class Answers:
         Raises:
             UsageError: the flag can't be used, or nobody can be asked and there is no default.
         """
-        flag = "--" + name.replace("_", "-")
+        flag = _flag(name)
+        self._used.add(name)
         if given := self._given.get(name):
             return _usable(name, given, flag)
         if self._asks:
@@ -57,6 +58,22 @@ class Answers:
         if default is None:
             raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
         return default
+
+    def refuse_unused(self, when: str) -> None:
+        """Make sure that every flag that was given has its place in the config.
+
+        Args:
+            when: what made them needless, for the message.
+
+        Raises:
+            UsageError: some have none.
+        """
+        if idle := [_flag(name) for name, given in self._given.items() if given and name not in self._used]:
+            raise click.UsageError(f"{', '.join(idle)}: not for {when}; leave it out.")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _usable(name: str, answer: str, flag: str = "") -> str:
