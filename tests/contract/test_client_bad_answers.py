@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from contract.client_runs import MARK, staged, warm
 from eagle_bench.adapters.vllm_client import Target, engine, measure
+from eagle_bench.adapters.vllm_client.event_loop import event_loop
 from eagle_bench.adapters.vllm_client.pages import served_model
 from eagle_bench.adapters.vllm_client.target import address
+from eagle_bench.adapters.vllm_client.wire import Connection, Exchange
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult, CellSettings
 
@@ -64,6 +66,27 @@ def content(text: str) -> str:
 
 def usage(tokens: str) -> str:
     return f'{{"choices": [], "usage": {{"prompt_tokens": 3, "completion_tokens": {tokens}}}}}'
+
+
+def test_a_connection_that_was_closed_as_soon_as_it_was_made_fails_its_request_alone():
+    """As a balancer without a server behind it does: the end may come between the connection and the request."""
+
+    async def asked() -> Exchange:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        async with server:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                Connection, *server.sockets[0].getsockname()
+            )
+            while connection.usable():
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)  # until the loop has heard of it, too
+            exchange = Exchange()
+            await connection.send(b"GET / HTTP/1.1\r\n\r\n", exchange, 1.0)
+            return exchange
+
+    with asyncio.Runner(loop_factory=event_loop()) as runner:
+        exchange = runner.run(asked())
+    assert (exchange.fault_kind, exchange.sent_s) == ("dropped", None)
 
 
 def measured(url: str, count: int = 12, concurrency: int = 2, metrics_url: str | None = None) -> CellResult:

@@ -11,8 +11,8 @@ import pytest
 from eagle_bench import config_file
 from eagle_bench.adapters.pipeline_template import parameters
 from eagle_bench.errors import InputError
-from eagle_bench.runs.earlier_runs import run_in
-from eagle_bench.runs.gathering import note
+from eagle_bench.runs.earlier_runs import bring_together, run_in
+from eagle_bench.runs.gathering import make_room, note
 from simulated_cells import cell
 
 RUN_ID = "eagle-benchmark-20260101-000000-abcd"
@@ -160,3 +160,22 @@ def test_a_killed_run_whose_parameters_are_none_is_refused_by_its_file(tmp_path)
     with pytest.raises(InputError, match=r"run.json can't be used: .* its parameters can't be read: `id`") as refused:
         run_in(tmp_path, print)
     assert "\n" not in str(refused.value)
+
+
+def test_a_run_that_begins_anew_where_one_was_killed_keeps_what_that_had(tmp_path):
+    """Its results are brought together before they are set aside: from there on nobody would find them."""
+    path = tmp_path / "local-vertex" / "buckets" / "b" / "1" / RUN_ID / "0" / "benchmark" / "cell"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(json.loads(text("eagle3", 1))))
+    note(RUN_ID, TOLD, tmp_path, {"cores": 2})
+    said: list[str] = []
+    bring_together(tmp_path, said.append)
+    assert said == [f"{RUN_ID} ended before it had brought its results together: they are in {tmp_path} now"]
+    (kept,) = run_in(make_room(tmp_path, print), print).cells
+    assert (kept.cell.variant, kept.cell.concurrency) == ("eagle3", 1)
+
+    bring_together(tmp_path, said.append)  # nothing stands there any more
+    (tmp_path / "run.json").write_text("{")
+    bring_together(tmp_path, said.append)
+    assert said[1].startswith(f"{tmp_path / 'run.json'} can't be used: ")
+    assert len(said) == 2

@@ -64,7 +64,9 @@ def server_checks(config: Config, *, reached_from_here: bool) -> Iterator[Check]
         yield Check(name="servers", status="refused", text=error.message, hint=error.hint)
         return
     if all(seen.up for seen in found.values()):
-        yield Check(name="servers", status="ok", text=f"{conjunction(list(named))} answer.")
+        yield Check(
+            name="servers", status="ok", text=f"{conjunction(list(named))} {'answer' if len(named) > 1 else 'answers'}."
+        )
         return
     text = " ".join(f"{name}: {named[name]} {seen.text}" for name, seen in found.items())
     lost = any(seen.up is False for seen in found.values())

@@ -55,9 +55,26 @@ def run_in(folder: Path, say: Say) -> EarlierRun:
     return EarlierRun(noted["run"], noted["parameters"], cells, noted.get("equipment"), str(folder / RUN))
 
 
+def bring_together(folder: Path, say: Say) -> None:
+    """Gather what a run of this machine left in its folder, where its process was gone before it could.
+
+    What can't be used is told of: it keeps nobody from running anew.
+    """
+    if not (folder / RUN).exists() or (folder / RESULTS).is_dir() or not _buckets(folder).is_dir():
+        return
+    try:
+        _gather_now(folder, _noted(folder), say)
+    except InputError as error:
+        say(error.message.removeprefix("--resume: "))
+
+
+def _buckets(folder: Path) -> Path:
+    return folder.resolve() / "local-vertex" / "buckets"
+
+
 def _gather_now(folder: Path, noted: Mapping[str, Any], say: Say) -> None:
     """Bring together what a run measured itself, and what it had taken from a run before it."""
-    run_id, parameters, buckets = noted["run"], noted["parameters"], folder.resolve() / "local-vertex" / "buckets"
+    run_id, parameters, buckets = noted["run"], noted["parameters"], _buckets(folder)
     try:
         places = [
             buckets / address.removeprefix(storage.SCHEME) for address in addresses(parameters.get("earlier", {}))

@@ -19,7 +19,7 @@ from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
 from eagle_bench.resuming import EarlierRun, addresses, resume, taken_and_left
-from eagle_bench.runs.earlier_runs import run_in
+from eagle_bench.runs.earlier_runs import bring_together, run_in
 from eagle_bench.runs.equipment import equipment, machine
 from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note
 from eagle_bench.sweep import Sweep
@@ -75,6 +75,7 @@ def run(
         taken = set(addresses(values["earlier"]))
         earlier = replace(earlier, cells=tuple(kept for kept in earlier.cells if kept.address in taken))
     specs = {variant["id"]: VariantSpec.model_validate(variant) for variant in values["variants"]}
+    bring_together(out, say)
     moved = make_room(out, say)
     if earlier:
         have, lack = taken_and_left(values)

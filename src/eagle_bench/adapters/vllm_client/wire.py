@@ -143,6 +143,9 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None:
             exchange.fail("dropped", "The connection was never made.")
             return
+        if transport.is_closing():  # by who took it and let go of it at once: uvloop raises where it is written to
+            exchange.fail("dropped", "The server closed the connection before anything was sent.")
+            return
         self._exchange = exchange
         self._done = self._loop.create_future()
         timer = self._loop.call_later(timeout_s, self._expire, timeout_s)
