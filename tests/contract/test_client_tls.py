@@ -72,6 +72,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(certificate: Path) -> 
     assert found.failure is not None
     assert found.failure.kind == "connection"
     assert "certificate" in found.failure.message.lower()
+    assert "SSL_CERT_FILE" in found.failure.message
 
 
 def test_a_silent_port_is_waited_for_once_and_tls_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from eagle_bench import cli, config_file, planning
 from eagle_bench.adapters import running_servers
 from eagle_bench.adapters.running_servers import look
 from eagle_bench.errors import InputError
-from eagle_bench.planning.quick_checks import require_image
+from eagle_bench.planning.quick_checks import require_image, server_checks
 
 DOWN = "http://127.0.0.1:9/v1"
 
@@ -99,6 +99,17 @@ def test_silence_and_refusal_are_told_apart(serve, monkeypatch):
         look(["http://127.0.0.1:99999/v1"])
 
 
+def test_servers_are_asked_as_they_are_measured_past_any_proxy(serve, monkeypatch):
+    """The client knows no proxy: what one says of a server, or that it is down, is nothing of the server."""
+    page = serve({"http://127.0.0.1:9/v1/models": 200})
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, page)
+    direct = serve({"/v1/models": 200})
+    there, down = look([f"{direct}/v1", DOWN])
+    assert there.up and down.up is False
+    assert serve.running[1].asked == [("/v1/models", None)] and serve.running[0].asked == []
+
+
 def test_servers_that_run_need_no_cloud(serve, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
     baseline, eagle3 = (f"{serve({'/v1/models': 200})}/v1" for _ in range(2))
@@ -115,6 +126,15 @@ def test_servers_that_run_need_no_cloud(serve, tmp_path, monkeypatch, capsys):
     # With what only `submit` needs, the cloud is asked after all.
     status, said = plan(path, capsys, "--image", "registry.example.com/bench:1")
     assert status == 0 and "bucket" in said and "no Google credentials" in said
+
+
+def test_one_server_answers_in_the_singular(serve, tmp_path):
+    """The other variant is deployed."""
+    path = write(tmp_path / "bench.yaml", eagle3=f"{serve({'/v1/models': 200})}/v1")
+    fields = yaml.safe_load(path.read_text())
+    fields |= {"model": "some/model", "tokenizer": "some/model", "variants": [{"id": "baseline"}, *fields["variants"]]}
+    (found,) = server_checks(config_file.validate(fields), reached_from_here=True)
+    assert (found.status, found.text) == ("ok", "eagle3 answers.")
 
 
 def test_a_server_that_is_down_is_refused_here_and_a_warning_elsewhere(serve, tmp_path, capsys):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from eagle_bench.local_vertex.environment import client_environment
 from eagle_bench.local_vertex.faults import Fault, Faults
 from eagle_bench.local_vertex.refusals import Refusal
 from eagle_bench.local_vertex.resources import listing, matches
@@ -137,3 +138,20 @@ def test_lists_come_in_pages_newest_first():
     rest = listing("endpoints", resources, {"pageSize": "3", "pageToken": first["nextPageToken"]})
     assert [one["createTime"] for one in first["endpoints"] + rest["endpoints"]] == ["4", "3", "2", "1", "0"]
     assert "nextPageToken" not in rest
+
+
+@pytest.mark.parametrize(
+    ("known", "direct"),
+    [
+        ({}, "127.0.0.1"),
+        ({"NO_PROXY": "a.example, .b"}, "a.example, .b,127.0.0.1"),
+        ({"no_proxy": "127.0.0.1,c"}, "127.0.0.1,c"),
+    ],
+)
+def test_no_proxy_is_asked_for_local_vertex(known, direct, tmp_path, monkeypatch):
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in known.items():
+        monkeypatch.setenv(name, value)
+    found = client_environment(Settings(state_dir=tmp_path), "http://127.0.0.1:8080")
+    assert found["no_proxy"] == found["NO_PROXY"] == direct

@@ -14,6 +14,7 @@ from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Connection, Exc
 
 _CONNECT_TIMEOUT_S = 30.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
+_CERTIFICATE_HINT = " SSL_CERT_FILE can name a file with the certificates to trust."
 _TLS_HINT = " Does this port speak TLS? If it does not, http:// is meant."
 
 
@@ -104,7 +105,7 @@ class Pool:
             what = "TLS connection" if self._tls else "connection"
             return f"{where}: no {what} within {within_s:g} s.{_TLS_HINT if self._tls else ''}"
         certificate = isinstance(error, ssl.SSLCertVerificationError)
-        hint = _TLS_HINT if isinstance(error, ssl.SSLError) and not certificate else ""
+        hint = _CERTIFICATE_HINT if certificate else _TLS_HINT if isinstance(error, ssl.SSLError) else ""
         return f"{where}: {_cause(error)}.{hint}"
 
     def _reusable(self, connection: Connection) -> bool:
