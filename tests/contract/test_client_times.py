@@ -74,8 +74,8 @@ def test_no_answer_is_read_while_others_come(k: int, monkeypatch: pytest.MonkeyP
         order.append("read")
         return read_answer(exchange, token)
 
-    async def send(pool: Pool, request: bytes, timeout_s: float) -> Exchange:
-        exchange = await send_as_it_is(pool, request, timeout_s)
+    async def send(pool: Pool, request: bytes, timeout_s: float, longest_bytes: int) -> Exchange:
+        exchange = await send_as_it_is(pool, request, timeout_s, longest_bytes)
         order.append("came")
         return exchange
 
