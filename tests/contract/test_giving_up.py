@@ -81,6 +81,13 @@ def test_an_address_where_nobody_listens_is_said():
     assert refused.value.kind == "unavailable"
 
 
+@pytest.mark.parametrize(("token", "hint"), [(None, True), (lambda: "a-key", False)])
+def test_a_server_that_wants_a_key_says_where_to_name_it(token, hint):
+    with TruthServer("token:60", tokens=8) as there, pytest.raises(ServiceError, match="answered 401: ") as refused:
+        first_answer(Target(there.url, "", token=token), 0.0)
+    assert ("`api_key_secret`" in str(refused.value)) is hint
+
+
 def test_a_server_whose_tokens_nobody_counts_is_refused_before_any_level(tmp_path):
     with TruthServer("usage-never", tokens=8) as there:
         tasks = Tasks(tmp_path, VariantSpec(id="base", url=there.url))

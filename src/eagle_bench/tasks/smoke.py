@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from http.client import OK
+from http.client import OK, UNAUTHORIZED
 from pathlib import Path
 from typing import Any
 
@@ -112,4 +112,6 @@ def _refusal(target: Target, error: RequestError) -> ServiceError:
         return ServiceError(because(f"{target.base_url}: answered {error.status}", said), kind="unavailable")
     kind = "timeout" if error.kind == "timeout" else "other"
     answered = f" answered {error.status}:" if error.status not in {None, OK} else ""
-    return ServiceError(f"{target.base_url}:{answered} {said}", kind=kind)
+    keyless = error.status == UNAUTHORIZED and target.token is None
+    hint = "Name the secret that holds its key: set the variant's `api_key_secret`." if keyless else None
+    return ServiceError(because(f"{target.base_url}:{answered}".rstrip(":"), said), kind=kind, hint=hint)
