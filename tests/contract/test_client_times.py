@@ -15,7 +15,7 @@ from contract.client_runs import MARK, cell
 from eagle_bench.adapters.vllm_client import rounds
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
 from eagle_bench.adapters.vllm_client.pool import Pool
-from eagle_bench.adapters.vllm_client.wire import Exchange
+from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Exchange
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult
 from truth_server import floor, oracle
@@ -74,7 +74,7 @@ def test_no_answer_is_read_while_others_come(k: int, monkeypatch: pytest.MonkeyP
         order.append("read")
         return read_answer(exchange, token)
 
-    async def send(pool: Pool, request: bytes, timeout_s: float, longest_bytes: int) -> Exchange:
+    async def send(pool: Pool, request: bytes, timeout_s: float, longest_bytes: int = LONGEST_BYTES) -> Exchange:
         exchange = await send_as_it_is(pool, request, timeout_s, longest_bytes)
         order.append("came")
         return exchange
