@@ -40,6 +40,7 @@ WarningCode = Literal[
     "no_details",
     "few_rounds",
     "client_saturated",
+    "busy_machine",
     "baseline_differs",
     "impossible_speedup",
     "implausible_slowdown",
@@ -118,6 +119,10 @@ WARNINGS: dict[WarningCode, Meaning] = {
     ),
     "few_rounds": Meaning("fewer than 3 rounds: drift is not in the intervals as it should be", "set `repeats: 3`"),
     "client_saturated": _SATURATED,
+    "busy_machine": Meaning(
+        "in a run on one machine, programs that are no part of it used a quarter of a core or more while a cell was measured",
+        "end them and measure again: what slows one variant alone passes for a difference, and no interval shows it",
+    ),
     "baseline_differs": Meaning(
         "the baseline's second run (`baseline_again`) is faster or slower than its first: the machines differ, or what "
         "else runs on them does",

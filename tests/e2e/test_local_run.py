@@ -8,6 +8,8 @@ import os
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -240,6 +242,22 @@ def test_a_run_whose_words_nobody_reads_any_more_is_measured_all_the_same(start,
     assert {path.name for path in (out / "results").iterdir()} == {"baseline-c1.json", "other-c1.json"}
     assert (out / "report.html").is_file()
     assert nothing_left(str(out))
+
+
+def test_a_run_says_that_another_program_disturbed_it(start, config, engines, tmp_path):
+    out = tmp_path / "out"
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        run = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)
+        assert run.finish() == 0, run.text
+    finally:
+        other.kill()
+        other.wait()
+    answer = json.loads((out / "comparison.json").read_text())
+    disturbed = [warning for warning in answer["warnings"] if warning["code"] == "busy_machine"]
+    assert {warning["variant"] for warning in disturbed} == {"baseline", "other"}
+    assert "Measure again when it is quiet" in (out / "report.html").read_text()
+    assert "Measure again when it is quiet" in run.text.replace("\n", " ")
 
 
 def test_a_folder_takes_one_run_at_a_time(start, config, engines, tmp_path):

@@ -18,6 +18,7 @@ import golden_file
 from eagle_bench import checks, codes, comparison_checks, outcomes, provenance, settings_checks
 from eagle_bench.comparison import Comparison
 from eagle_bench.results import CellResult, ErrorKind
+from eagle_bench.runs import strangers
 from eagle_bench.schemas import MODELS, schema
 from reference_pages import FOLDER, cheap_pages
 
@@ -85,7 +86,9 @@ def test_every_code_has_a_meaning_and_is_used():
     assert set(codes.WARNINGS) == set(get_args(codes.WarningCode))
     assert set(codes.CELL_WARNINGS) == set(get_args(codes.CellWarningCode))
     assert set(codes.REQUEST_ERRORS) == set(get_args(ErrorKind))
-    used = "".join(inspect.getsource(module) for module in (checks, comparison_checks, provenance, settings_checks))
+    used = "".join(
+        inspect.getsource(module) for module in (checks, comparison_checks, provenance, settings_checks, strangers)
+    )
     assert [code for code in codes.WARNINGS if f'"{code}"' not in used] == []
 
 

@@ -103,7 +103,7 @@ def command(
     with alone_in(folder), resumed, only_one() as alone, json_output.json_only(as_json) as tell:
         if not alone:
             say(
-                "another run measures on this machine: each slows the other, and the answer may be of that. Wait for its end"
+                "warning: another run measures on this machine: each slows the other, and the answers may be of that; this one goes on"
             )
         settings = settings_for(given, folder / "local-vertex", engines, slots, say)
         ready = with_local_tokenizer(given, settings)

@@ -13,15 +13,19 @@ from eagle_bench.adapters import pipeline_jobs, running_jobs, submissions, verte
 from eagle_bench.adapters.job_tasks import TaskState
 from eagle_bench.adapters.pipeline_template import compile_template, parameters
 from eagle_bench.adapters.vertex_address import place_of
+from eagle_bench.adapters.whole_files import write_files
+from eagle_bench.comparison import Comparison
 from eagle_bench.config import Config
 from eagle_bench.errors import ServiceError
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.progress import told
+from eagle_bench.report.answer_files import answer_files
 from eagle_bench.resuming import EarlierRun, addresses, resume, taken_and_left
 from eagle_bench.runs.earlier_runs import bring_together, run_in
 from eagle_bench.runs.equipment import equipment, machine
 from eagle_bench.runs.gathering import RESULTS, Gathered, gather, make_room, note
+from eagle_bench.runs.strangers import Strangers, warned
 from eagle_bench.sweep import Sweep
 from eagle_bench.variants import VariantSpec, resolve
 
@@ -99,16 +103,30 @@ def run(
         note(run_id, told_to_run, out, with_what)  # whatever ends this process, `--resume` finds what was measured
         say(f"submitted {run_id} to Local Vertex (logs: {server.job_folder(run_id)})")
         sweep = Sweep({spec.id: spec.levels_of(config.concurrency) for spec in specs.values()})
-        state, heard = _to_its_end(name, server, sweep, say)
+        strangers = Strangers()
+        state, heard = _to_its_end(name, server, sweep, strangers, say)
         # Engines don't outlive it: without it there is nobody to ask and nothing to give back.
         not_deleted = _give_back(config, run_id, say) if server.running else ()
     # The bucket went with Local Vertex: what lies in it is asked for of nobody any more.
     cells = earlier.cells if earlier else ()
     gathered = gather(artifacts, run_id, told_to_run, out, earlier=cells, equipment=with_what)
+    # Servers at URLs may run on this machine, too, and containers are no children of ours: nobody could tell them apart.
+    if gathered.answer and not settings.docker and all(spec.deployed for spec in specs.values()):
+        gathered = replace(gathered, answer=_with_disturbance(gathered.answer, strangers, out))
     return LocalRun(run_id, state.state, state.error, gathered, not_deleted, state.tasks, heard)
 
 
-def _to_its_end(name: str, server: LocalVertex, sweep: Sweep, say: Say) -> tuple[running_jobs.JobState, str | None]:
+def _with_disturbance(answer: Comparison, strangers: Strangers, out: Path) -> Comparison:
+    """The answer, written anew if other programs disturbed it."""
+    warning = warned(answer, strangers)
+    if warning is not answer:
+        write_files(answer_files(warning, out))
+    return warning
+
+
+def _to_its_end(
+    name: str, server: LocalVertex, sweep: Sweep, strangers: Strangers, say: Say
+) -> tuple[running_jobs.JobState, str | None]:
     """Watch a job to its end, or to a signal, which cancels it; the signal's name comes with the last state.
 
     Without Local Vertex it has ended, too, and what it measured by then is kept.
@@ -116,7 +134,7 @@ def _to_its_end(name: str, server: LocalVertex, sweep: Sweep, say: Say) -> tuple
     heard = None
     try:
         try:
-            return _follow(name, server.job_folder(name.rsplit("/", 1)[-1]), sweep, say), heard
+            return _follow(name, server.job_folder(name.rsplit("/", 1)[-1]), sweep, strangers, say), heard
         except KeyboardInterrupt as interrupt:
             heard = str(interrupt) or "SIGINT"
             say("interrupted: cancelling the run and giving everything back")
@@ -128,13 +146,14 @@ def _to_its_end(name: str, server: LocalVertex, sweep: Sweep, say: Say) -> tuple
         return running_jobs.JobState(name, "CANCELLED" if heard else "FAILED", why, ()), heard
 
 
-def _follow(name: str, folder: Path, sweep: Sweep, say: Say) -> running_jobs.JobState:
+def _follow(name: str, folder: Path, sweep: Sweep, strangers: Strangers, say: Say) -> running_jobs.JobState:
     """Watch a job to its end, passing on what its tasks tell."""
     lines = _Tail(folder)
     last = None
     for state in running_jobs.watch(name, poll_s=0.5, patience_s=PATIENCE_S):
         for line in lines.new():
             say(sweep.told(line, time.monotonic()))
+        strangers.look(time.time())
         last = state
     for line in lines.new():
         say(sweep.told(line, time.monotonic()))
