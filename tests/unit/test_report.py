@@ -15,8 +15,8 @@ from rich.console import Console
 
 import golden_file
 from eagle_bench.analysis import compare
-from eagle_bench.comparison import Comparison, Plan
-from eagle_bench.report import cell, html, markdown, scalars, tables, terminal
+from eagle_bench.comparison import Comparison, Plan, Warning
+from eagle_bench.report import cell, charts, html, markdown, scalars, tables, terminal
 from eagle_bench.report.tables import measured
 from eagle_bench.results import CellResult
 from reports import CASES, HOSTILE, hostile, one_level, six_levels_three_variants, variant_failed
@@ -300,3 +300,25 @@ def test_tokens_a_chunk_are_not_shown_as_an_acceptance_length() -> None:
     assert {row[table.heads.index("Acceptance")] for row in table.rows} == {"≈ 1.25"}
     assert "no more than a hint" in table.caption
     assert "hint" not in measured(comparison).caption
+
+
+def test_what_is_typed_is_shown_as_code_and_a_sentence_has_no_needless_escapes() -> None:
+    text = "`run --slots 2` or a|b, not `<img>` nor a lone ` one"
+    assert markdown.sentence(text) == r"`run --slots 2` or a|b, not \`&lt;img\>\` nor a lone \` one"
+    assert html.sentence(text) == "<code>run --slots 2</code> or a|b, not <code>&lt;img&gt;</code> nor a lone ` one"
+    page = html.render(saved("one_level"))
+    answer = saved("one_level").model_copy(update={"warnings": (Warning(code="client", text=text),)})
+    assert "<code>run --slots 2</code> or" in html.render(answer)
+    assert "<code>run --slots 2</code> or" not in page
+
+
+def test_labels_of_variants_at_the_same_place_do_not_cover_each_other() -> None:
+    answer = saved("six_levels_three_variants")
+    level = [view for view in answer.views if view.concurrency == 4 and view.output_tokens_per_s]
+    place = {"user_tokens_per_s": 50.0, "output_tokens_per_s": level[0].output_tokens_per_s}
+    same = tuple(view.model_copy(update=place) for view in level)
+    chart = charts.frontier(answer.model_copy(update={"views": same}))
+    assert chart
+    places = re.findall(r"translate\(([^)]*)\)[^>]*>4</text>", chart.svg)
+    places += re.findall(r'x="([^"]*" y="[^"]*)"[^>]*>4</text>', chart.svg)
+    assert len(same) == len(set(places)) == 3, chart.svg

@@ -9,6 +9,9 @@ from eagle_bench.report import drawing, svg
 from eagle_bench.report.drawing import Chart
 from eagle_bench.units import milliseconds, rate, significant
 
+# Where a point's label stands, variant by variant, so that those of equal points do not cover each other.
+_BESIDE = ((6, 4, "left"), (6, -11, "left"), (-6, 4, "right"), (-6, -11, "right"))
+
 
 def over_concurrency(comparison: Comparison) -> list[Chart]:
     """The four charts of the field: TTFT, TPOT, token and request throughput against concurrency."""
@@ -68,8 +71,9 @@ def frontier(comparison: Comparison) -> Chart | None:
     if not lines:
         return None
     with drawing.axes(drawing.LARGE_WIDTH, drawing.LARGE_HEIGHT) as (figure, axes):
-        for variant, points in lines.items():
+        for index, (variant, points) in enumerate(lines.items()):
             colour, marker = drawing.look(comparison, variant)
+            beside = _BESIDE[index % len(_BESIDE)]
             axes.plot(
                 [p[1] for p in points],
                 [p[2] for p in points],
@@ -79,7 +83,13 @@ def frontier(comparison: Comparison) -> Chart | None:
             )
             for view, x, y in points:
                 axes.annotate(
-                    str(view.concurrency), (x, y), xytext=(6, 4), textcoords="offset points", size=10, color=svg.MUTED
+                    str(view.concurrency),
+                    (x, y),
+                    xytext=beside[:2],
+                    ha=beside[2],
+                    textcoords="offset points",
+                    size=10,
+                    color=colour,
                 )
         axes.set_xlabel("tokens per second for one user")
         axes.set_ylabel("tokens per second of the endpoint")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from eagle_bench.comparison import Comparison
 from eagle_bench.units import NARROW_SPACE, conjunction
 
+CODE = re.compile(r"`([^`\n]+)`")  # what is typed, in a sentence
 # One that stands alone: not part of a name, of a date, of an id.
 _NUMBER = re.compile(rf"(?<![\w.-])(\d[\d.,{NARROW_SPACE}]*\d|\d)(?![\w-])")
 

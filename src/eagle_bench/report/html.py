@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 from eagle_bench import __version__
 from eagle_bench.comparison import Comparison, Decision
 from eagle_bench.cost import largest_meeting_slo
-from eagle_bench.plain_text import plain_if_text
+from eagle_bench.plain_text import plain, plain_if_text
 from eagle_bench.report import charts, setup_tables, speedup_chart, svg, tables
-from eagle_bench.report.findings import Finding, grouped, together
+from eagle_bench.report.findings import CODE, Finding, grouped, together
 from eagle_bench.units import conjunction, count, levels, milliseconds
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 _WORDS = {True: ("yes", "Yes"), False: ("no", "No"), None: ("open", "Can't tell")}
 
@@ -113,7 +114,7 @@ def _best(comparison: Comparison) -> list[tuple[str, str]]:
     found: dict[str, list[int]] = {}
     for level in comparison.best:
         if not level.variants and level.concurrency in open_levels:
-            said = "can't be told: no variant is surely faster, and not all are surely not"
+            said = "can't tell: no variant is surely faster, and some may be"
         elif not level.variants:
             said = f"{comparison.baseline} (nothing is faster)"
         elif len(level.variants) == 1:
@@ -142,6 +143,15 @@ def _slo(comparison: Comparison) -> list[str]:
     return said
 
 
+def sentence(text: str) -> Markup:
+    """A sentence with what stands in backticks as code."""
+    from markupsafe import Markup, escape
+
+    parts = CODE.split(plain(text))
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
 @cache
 def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
@@ -150,5 +160,6 @@ def _template() -> Template:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=plain_if_text
     )
     environment.filters["ms"] = milliseconds
+    environment.filters["sentence"] = sentence
     source = files("eagle_bench.report").joinpath("report.html.j2").read_text(encoding="utf-8")
     return environment.from_string(source)
