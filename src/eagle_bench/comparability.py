@@ -6,7 +6,7 @@ from statistics import median
 
 from eagle_bench.comparison import Plan
 from eagle_bench.config import least_requests
-from eagle_bench.grid import cut_short
+from eagle_bench.grid import cut_short, interrupted
 from eagle_bench.metrics import in_one_piece, tpot_ms
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
@@ -41,7 +41,7 @@ def too_short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> l
     concurrency = cells[0].concurrency
     needed = least_requests(concurrency)
     said = [
-        f"{cell.variant} {'was ended after' if cut_short(cell) else 'has'} {cell.counts.completed} of the {needed} "
+        f"{cell.variant} {_ended(cell) if cut_short(cell) else 'has'} {cell.counts.completed} of the {needed} "
         f"requests that concurrency {concurrency} needs"
         for cell in cells
         if cell.counts.completed < needed
@@ -55,10 +55,14 @@ def too_short(plan: Plan, cells: tuple[CellResult, CellResult], pairs: int) -> l
 def ended_early(cells: tuple[CellResult, CellResult]) -> list[str]:
     """Which cells were ended before their time: the rest of them may settle it."""
     return [
-        f"{cell.variant} was ended after {count(cell.counts.completed, 'request')}, before it was through"
+        f"{cell.variant} {_ended(cell)} {count(cell.counts.completed, 'request')}, before it was through"
         for cell in cells
         if cut_short(cell)
     ]
+
+
+def _ended(cell: CellResult) -> str:
+    return "was interrupted after" if interrupted(cell) else "was ended after"
 
 
 def came_in_one_piece(cell: CellResult) -> bool:

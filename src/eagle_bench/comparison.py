@@ -63,7 +63,11 @@ class Decision(Record):
     turn_on: bool | None = Field(description="whether to turn it on; null: can't tell yet")
     up_to_concurrency: int | None = Field(description="highest level that is faster; null without a limit or an answer")
     text: str = Field(description="the answer in words")
-    crossover: int | None = Field(None, description="first level from which none is faster; None where none was found")
+    crossover: int | None = Field(
+        None,
+        description="first level that is not surely faster and has none above that is; "
+        "slower, or inconclusive; null where there is none, or it has no valid result",
+    )
 
 
 class Warning(Record):

@@ -12,12 +12,19 @@ from eagle_bench.units import count, percent
 
 Key = tuple[str, int]
 """A cell's place: variant and concurrency."""
-_CUT_SHORT = ("interrupted:", "budget:")
+_INTERRUPTED = "interrupted"
+_CUT_SHORT = (f"{_INTERRUPTED}:", "budget:")
 
 
 def cut_short(cell: CellResult) -> bool:
     """Whether a cell was ended before its time, by a signal or the run's budget."""
     return any(warning.startswith(_CUT_SHORT) for warning in cell.warnings)
+
+
+def interrupted(cell: CellResult) -> bool:
+    """Whether a signal ended a cell, before or after its first answer."""
+    told = any(warning.startswith(_CUT_SHORT[0]) for warning in cell.warnings)
+    return told or (cell.failure is not None and cell.failure.kind == _INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -68,13 +75,19 @@ class Grid:
             if cell.variant != self.plan.baseline and baseline is not None and baseline.metrics is not None:
                 yield baseline, cell
 
+    def _interrupted(self) -> bool:
+        """Whether a signal ended the measurement, as far as its cells can tell."""
+        return any(map(interrupted, self.cells.values()))
+
     def problem(self, variant: str, level: int) -> str | None:
         """Why a cell can't be part of a verdict, in words; None where it can."""
         if (variant, level) in self.twice:
             return f"{variant} came in more than once, and none of its results is guessed to be the right one"
         cell = self.cells.get((variant, level))
         if cell is None:
-            return f"{variant} has no result"
+            return f"{variant} has no result{': the measurement was interrupted' if self._interrupted() else ''}"
+        if cell.failure is not None and cell.failure.kind == _INTERRUPTED:
+            return f"{variant} was interrupted before a request was sent"
         if cell.failure is not None:
             return f"{variant}: {cell.failure.stage.replace('_', ' ')} failed: {cell.failure.message.removesuffix('.')}"
         counts = cell.counts

@@ -201,7 +201,8 @@ def test_a_cell_that_was_cut_short_says_that_alone(why: str) -> None:
     assert "--resume" in only.text
     level = comparison.comparisons[0]
     assert (level.verdict, level.more_prompts) == ("inconclusive", None)
-    assert level.reasons == ("eagle3 was ended after 20 of the 50 requests that concurrency 1 needs",)
+    ended = why.partition(":")[0].replace("budget", "ended")
+    assert level.reasons == (f"eagle3 was {ended} after 20 of the 50 requests that concurrency 1 needs",)
 
 
 def test_a_cell_that_was_cut_short_and_settles_nothing_is_to_be_measured_to_its_end() -> None:
@@ -209,8 +210,19 @@ def test_a_cell_that_was_cut_short_and_settles_nothing_is_to_be_measured_to_its_
     assert answer(*given).comparisons[0].short is False
     given[1]["warnings"] = ["interrupted: the measurement was ended from outside"]
     comparison = answer(*given)
-    assert "eagle3 was ended after 60 requests, before it was through" in comparison.decisions[0].text
+    assert "eagle3 was interrupted after 60 requests, before it was through" in comparison.decisions[0].text
     assert "prompt" not in comparison.decisions[0].text
+
+
+def test_the_headline_of_an_interrupted_run_says_so() -> None:
+    before, after = pair()
+    plan = {"variants": ("baseline", "eagle3", "ngram")}
+    assert "interrupted" not in " ".join(decision.text for decision in answer(before, after, **plan).decisions)
+    after |= {"metrics": None, "requests": [], "rounds": []}
+    after["failure"] = {"stage": "benchmark", "kind": "interrupted", "message": "No request was sent."}
+    eagle3, ngram = answer(before, after, **plan).decisions
+    assert "eagle3 was interrupted before a request was sent" in eagle3.text
+    assert "ngram has no result: the measurement was interrupted" in ngram.text
 
 
 def test_a_gain_that_is_paid_with_the_first_token() -> None:
