@@ -65,8 +65,8 @@ class Decision(Record):
     text: str = Field(description="the answer in words")
     crossover: int | None = Field(
         None,
-        description="first level that is not surely faster and has none above that is; "
-        "slower, or inconclusive; null where there is none, or it has no valid result",
+        description="first level above `up_to_concurrency`, from which on none is surely faster: it is slower, or "
+        "inconclusive; null where no higher one was measured, or that one has no valid result",
     )
 
 

@@ -39,6 +39,21 @@ class Range(Record):
         low, high = (f"{float(f'{end:.2g}'):,.10g}".replace(",", NARROW_SPACE) for end in (self.low, self.high))
         return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
+    def hours_shown(self) -> str:
+        """Hours, with what is below one in minutes or seconds: "0.7 h" is said as "42 min"."""
+        low, high = _hour_unit(self.low), _hour_unit(self.high)
+        if low == high:
+            return (self * low[0]).shown(low[1])
+        ends = (Range(low=end, high=end) * factor for end, (factor, _) in ((self.low, low), (self.high, high)))
+        return " to ".join(end.shown(unit) for end, (_, unit) in zip(ends, (low, high), strict=True))
+
+
+def _hour_unit(hours: float) -> tuple[float, str]:
+    """The unit in which a number of hours is read, and how many of it an hour has."""
+    if hours >= 1:
+        return 1, "h"
+    return (60, "min") if hours >= 1 / 60 else (3600, "s")
+
 
 class Assumptions(Record):
     """What the estimate takes for granted; none of it was measured."""

@@ -166,7 +166,7 @@ class Capabilities(Record):
 
 
 class CellSettings(Record):
-    """What was asked for; equal in all variants but for nothing."""
+    """What was asked for; a comparison needs it to be the same in all variants."""
 
     max_output_tokens: int = Field(description="limit of an answer")
     temperature: float = Field(0.0, description="of sampling; 0 is greedy")

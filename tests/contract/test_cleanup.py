@@ -40,7 +40,7 @@ def test_it_lists_and_deletes_only_when_told_to(left):
     assert len(vertex.leftovers(PLACE)) == 2
 
     another = cleanup("lost-runs", "--yes").stdout
-    assert f"nothing of lost-runs is left in {PLACE}" in another
+    assert f"no job and no resource of lost-runs was found in {PLACE}: check the name. Did you mean" in another
     assert "Did you mean `lost-run`?" in another
     assert "nothing is left" in cleanup("--older-than", "6h", "--yes").stdout
     assert len(vertex.leftovers(PLACE)) == 2
@@ -52,7 +52,11 @@ def test_it_lists_and_deletes_only_when_told_to(left):
     assert said["deleted"] == [left.endpoint, left.model]
     assert {one["run"] for one in said["found"]} == {"lost-run"}
     assert vertex.leftovers(PLACE) == ()
-    assert "nothing of lost-run is left" in cleanup("lost-run", "--yes").stdout
+    gone = cleanup("lost-run", "--yes")
+    assert (gone.returncode, gone.stdout) == (
+        0,
+        f"no job and no resource of lost-run was found in {PLACE}: check the name.\n",
+    )
 
 
 def test_what_can_not_be_deleted_is_named_with_the_command(left, order):

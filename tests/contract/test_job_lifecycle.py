@@ -209,7 +209,7 @@ def test_a_job_goes_on_with_another_and_measures_only_what_is_missing(first, sec
     ("changes", "resumed", "words"),
     [
         ({"workload": {"prompts_per_level": 50, "seed": 1}}, None, "`workload.seed` was 0 and is 1"),
-        ({}, "projects/p/locations/us-central1/pipelineJobs/none", "not found"),
+        ({}, "projects/p/locations/us-central1/pipelineJobs/none", "there is no job none in p, us-central1"),
     ],
 )
 def test_a_run_that_can_not_be_gone_on_with_is_refused(second, config, changes, resumed, words):

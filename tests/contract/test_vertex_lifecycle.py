@@ -98,6 +98,28 @@ def test_the_wait_for_a_machine_is_no_part_of_the_deployment(server, monkeypatch
     assert endpoint.metadata["deploySeconds"] == 26
 
 
+def test_a_wait_for_a_machine_is_told_once_a_minute(monkeypatch, tmp_path, capfd):
+    from eagle_bench import progress
+
+    now_s = 0.0
+
+    def waits(*_, on_progress, **__):
+        nonlocal now_s
+        for now_s in (0.0, 15.0, 59.0, 61.0, 100.0):
+            on_progress(f"base: waits for the machine that baseline uses, {now_s:.0f} s so far")
+        on_progress("base: waiting for the endpoint to serve, 1 s so far")
+        return vertex.Deployed("projects/p/locations/l/endpoints/e", "projects/p/locations/l/models/e")
+
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now_s))
+    monkeypatch.setattr(vertex, "deploy", waits)
+    monkeypatch.setattr(vertex, "machine_sharing", lambda name: "one-at-a-time")
+    endpoint, nothing = SimpleNamespace(metadata={}), SimpleNamespace(metadata={})
+    task.deploy("p", "l", "run", spec().as_parameter(), nothing, endpoint, str(tmp_path / "resources"))
+    told = [line.partition("base: ")[2] for line in capfd.readouterr().out.splitlines() if "so far" in line]
+    waited = "waits for the machine that baseline uses"
+    assert told == [f"{waited}, 0 s so far", f"{waited}, 61 s so far", "waiting for the endpoint to serve, 1 s so far"]
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "hint"),
     [

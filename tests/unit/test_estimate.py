@@ -92,6 +92,21 @@ def test_a_range_begins_below_its_end():
         Range(low=2, high=1)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.72, 8.1, "43 min to 8.1 h"),
+        (0.0083, 0.13, "30 s to 7.8 min"),
+        (1, 1, "1 h"),
+        (1.5, 20, "1.5 to 20 h"),
+        (0.5, 0.75, "30 to 45 min"),
+        (0, 0, "0 s"),
+    ],
+)
+def test_less_than_an_hour_is_said_in_minutes_or_seconds(low, high, said):
+    assert Range(low=low, high=high).hours_shown() == said
+
+
 @given(
     st.integers(1, 2000),
     st.integers(1, 8),

@@ -58,6 +58,15 @@ def test_no_name_is_broken_in_eighty_columns():
     assert "Price" not in text and "$" not in text
 
 
+def test_what_is_not_known_is_named_and_times_are_read_easily():
+    given = config(price_per_hour=None)
+    plan = run_plan(given, Assumptions(), (), here=False)
+    line = next(iter(totals(plan)))
+    assert "h, its cost not known without `price_per_hour`; " in line
+    assert plan.estimate.run_h.hours_shown() in line
+    assert "Time" in endpoints(plan).heads
+
+
 def test_of_what_runs_already_no_deployment_is_told():
     existing = [{"id": name, "endpoint": f"{ENDPOINT}{name}"} for name in ("baseline", "eagle3")]
     for given, told in ((config(), True), (config(variants=existing, serving={}), False)):

@@ -29,7 +29,7 @@ def validate(tmp_path, capsys):
         with pytest.raises(SystemExit) as ended:
             cli.main(["validate", str(path)])
         said = capsys.readouterr()
-        return ended.value.code, said.out + said.err.replace(str(path), "bench.yaml")
+        return ended.value.code, (said.out + said.err).replace(str(path), "bench.yaml")
 
     return validate
 
@@ -46,7 +46,8 @@ def test_levels_that_the_prompts_can_not_fill_are_named(validate, tmp_path):
     assert status == 2
     assert "30 of the 30 conversations can be used" in said
     assert "Concurrency 1 is left with 30 of the 1,002 that it needs." in said
-    assert validate()[0] == 0
+    assert validate() == (0, "bench.yaml: a config of 2 variants at 2 levels\n")
+    assert validate(concurrency=[1]) == (0, "bench.yaml: a config of 2 variants at 1 level\n")
 
 
 def test_what_is_not_on_this_machine_and_should_be_is_refused(validate, tmp_path):

@@ -11,6 +11,7 @@ from eagle_bench.adapters import storage
 from eagle_bench.adapters.running_jobs import JobState, client_of, job_state
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
+from eagle_bench.errors import ServiceError
 
 # As the pipeline's tasks name them; Vertex AI puts each task's number behind its name.
 WANTED = re.compile(r"(.*/)?(benchmark[^/]*/cell|smoke-test[^/]*/checked|compare[^/]*/(comparison|report|summary))")
@@ -37,8 +38,18 @@ def look_up(job_name: str) -> JobResults:
     """
     from google.protobuf import json_format
 
-    with told(f"look up {job_name}"):
-        job = client_of(job_name).get_pipeline_job(name=job_name, timeout=CALL_TIMEOUT_S)
+    try:
+        with told(f"look up {job_name}"):
+            job = client_of(job_name).get_pipeline_job(name=job_name, timeout=CALL_TIMEOUT_S)
+    except ServiceError as error:
+        if error.kind != "not-found":
+            raise
+        _, project, _, location, _, job_id = job_name.split("/")
+        raise ServiceError(
+            f"there is no job {job_id} in {project}, {location}.",
+            kind=error.kind,
+            hint="Check its id, the project and the region.",
+        ) from error
     runtime = json_format.MessageToDict(job.runtime_config._pb)
     return JobResults(job_state(job, job_name), runtime.get("parameterValues", {}), _folders(job))
 

@@ -67,15 +67,24 @@ def running(place: Place, run_id: str) -> JobState | None:
     Raises:
         ServiceError: it can't be looked up, so that nobody knows.
     """
+    state = found(place, run_id)
+    return None if state is None or state.ended else state
+
+
+def found(place: Place, run_id: str) -> JobState | None:
+    """The job of a run, ended or not; None where it is nowhere to be found, or not any more.
+
+    Raises:
+        ServiceError: it can't be looked up, so that nobody knows.
+    """
     if not JOB_ID.fullmatch(run_id):
         return None  # no job can have this id
     try:
-        state = state_of(f"{place}/pipelineJobs/{run_id}")
+        return state_of(f"{place}/pipelineJobs/{run_id}")
     except ServiceError as error:
         if error.kind == "not-found":
             return None
         raise
-    return None if state.ended else state
 
 
 def job_state(job: Any, job_name: str) -> JobState:

@@ -68,10 +68,10 @@ def command(
             job = f", its job is {in_words(in_use[made.resource])}" if made.resource in in_use else ""
             click.echo(f"{made.resource}  run {made.run or 'unknown'}, made {made.created:%Y-%m-%d %H:%M} UTC{job}")
         if not found:
-            known = run_id is None or (cancel and yes) or run_id in jobs
-            others = () if known else [made.run for made in vertex.leftovers(place) if made.run]
-            near = did_you_mean(run_id or "", others).replace(" Did", ". Did")
-            click.echo(f"nothing{f' of {run_id}' if run_id else ''} is left in {place}{near}")
+            if run_id is None or (cancel and yes) or run_id in jobs:
+                click.echo(f"nothing{f' of {run_id}' if run_id else ''} is left in {place}")
+            else:
+                click.echo(_none_of(place, run_id))
         elif not yes:
             click.echo(f"{len(found)} found, nothing deleted{f': --yes deletes {_them(free, found)}' if free else ''}")
         if in_use:
@@ -98,6 +98,21 @@ def _running(place: Place, runs: Iterable[str | None]) -> dict[str | None, str]:
     from eagle_bench.adapters.running_jobs import running
 
     return {run: job.state for run in set(runs) if run and (job := running(place, run))}
+
+
+def _none_of(place: Place, run_id: str) -> str:
+    """What to say of a run of which nothing is left: whether there was one of this name is another matter.
+
+    Raises:
+        ServiceError: its job can't be looked up.
+    """
+    from eagle_bench.adapters import vertex
+    from eagle_bench.adapters.running_jobs import found
+
+    near = did_you_mean(run_id, [made.run for made in vertex.leftovers(place) if made.run])
+    if found(place, run_id):
+        return f"nothing of {run_id} is left in {place}{near.replace(' Did', '. Did')}"
+    return f"no job and no resource of {run_id} was found in {place}: check the name.{near}"
 
 
 def _them(free: Sequence[Made], found: Sequence[Made]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from eagle_bench.errors import EagleBenchError, InputError
+from eagle_bench.units import count
 
 KINDS = ("config", "cell", "comparison")
 YAML = {".yaml", ".yml"}
@@ -57,7 +58,7 @@ def _kind(file: Path) -> str:
             check_here(config)
         except InputError as error:
             raise InputError(f"{file}: {error.message}", hint=error.hint) from None
-        return f"a config of {len(config.variants)} variants at {len(config.concurrency)} levels"
+        return f"a config of {count(len(config.variants), 'variant')} at {count(len(config.concurrency), 'level')}"
     try:
         cells = result_files.read_cells([file])
     except InputError as not_a_cell:
@@ -65,7 +66,9 @@ def _kind(file: Path) -> str:
             comparison = result_files.read_comparison(file)
         except InputError as error:
             raise error if '"comparisons"' in _beginning(file) else not_a_cell from None
-        return f"a comparison of {len(comparison.variants)} variants at {len(comparison.levels)} levels"
+        return (
+            f"a comparison of {count(len(comparison.variants), 'variant')} at {count(len(comparison.levels), 'level')}"
+        )
     return ", ".join(f"a cell of {cell.variant} at concurrency {cell.concurrency}" for cell in cells)
 
 

@@ -14,21 +14,22 @@ UNKNOWN = "not known"
 
 def endpoints(plan: RunPlan) -> Table:
     """What serves each variant, for how long, at what price. The model, whose name is long, is named once, above."""
-    heads = ("Variant", "Where", "Price", "Hours", "Cost")
+    heads = ("Variant", "Where", "Price", "Time", "Cost")
     models = [one.what for one in plan.endpoints if one.kind == "deployed"]
     caption = (
         f"Endpoints, deployed with {models[0]}" if models else "Endpoints, which run already and are never touched"
     )
     table = Table(caption, heads, tuple(_row(one) for one in plan.endpoints), frozenset({2, 3, 4}))
-    return table if _paid(plan) else table.only("Variant", "Where", "Hours")
+    return table if _paid(plan) else table.only("Variant", "Where", "Time")
 
 
 def totals(plan: RunPlan) -> Iterator[str]:
     """The whole run."""
     found = plan.estimate
-    cost = f", {money(found.run_cost)}" if _paid(plan) else ""
+    said = money(found.run_cost) if found.run_cost else f"its cost {UNKNOWN} without `price_per_hour`"
+    cost = f", {said}" if _paid(plan) else ""
     yield (
-        f"The run: {found.run_h.shown('h')}{cost}; {count(found.requests, 'request')} an endpoint "
+        f"The run: {found.run_h.hours_shown()}{cost}; {count(found.requests, 'request')} an endpoint "
         f"at concurrency {levels(plan.levels)}, {count(plan.prompts_needed, 'prompt')}, none used twice."
     )
     if found.run_cost is None and _paid(plan):
@@ -95,9 +96,9 @@ def _row(one: PlannedEndpoint) -> tuple[str, ...]:
     if one.kind == "deployed":
         where = ", ".join(filter(None, [one.machine, one.accelerators]))
         price = UNKNOWN if one.price_per_hour is None else f"{dollars(one.price_per_hour)}/h"
-        return one.variant, where, price, one.hours.shown("h"), money(one.cost)
+        return one.variant, where, price, one.hours.hours_shown(), money(one.cost)
     where = one.what
     if one.kind == "endpoint":
         _, project, _, location, _, name = one.what.split("/")
         where = f"endpoint {name} in {project}, {location}"
-    return one.variant, where, "", one.hours.shown("h"), ""
+    return one.variant, where, "", one.hours.hours_shown(), ""

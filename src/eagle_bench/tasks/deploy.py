@@ -16,7 +16,7 @@ from eagle_bench.tasks.failures import failure_of, write_failure
 from eagle_bench.tasks.teardown import give_back
 from eagle_bench.variants import MACHINES, VariantSpec
 
-PROGRESS_EVERY_S = 15.0
+PROGRESS_EVERY_S = 60.0
 
 
 def deploy(
