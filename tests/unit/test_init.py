@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -233,3 +234,34 @@ def test_every_line_that_is_offered_can_be_taken():
     assert set(data["workload"]) == set(Config.model_fields["workload"].annotation.model_fields)
     data |= {"baseline_again": "b"}
     assert config_file.validate(data).price_per_hour == 88.0
+
+
+@pytest.mark.parametrize(
+    ("there", "flags", "levels", "each"),
+    [
+        (7000, [], (1, 2, 4, 6, 8, 10), 1000),
+        (1300, [], (1, 2, 4, 6, 8, 10), 200),
+        (700, [], (1, 2, 4), 200),
+        (194, [], (1, 2, 4), 50),
+        (193, [], (1, 2), 50),
+        (700, ["--concurrency", "1,8"], (1, 8), 200),
+    ],
+)
+def test_a_file_is_given_the_levels_that_it_has_prompts_for(tmp_path, there, flags, levels, each):
+    prompts = tmp_path / "mine.jsonl"
+    prompts.write_text("".join(json.dumps({"prompt": f"{i} ways to be told apart"}) + "\n" for i in range(there)))
+    urls = ["--url", "plain=http://127.0.0.1:8000/v1", "--url", "eagle3=http://127.0.0.1:8001/v1"]
+    config, said = written(tmp_path / "bench.yaml", *urls, "--dataset", str(prompts), *flags)
+    assert (config.concurrency, config.workload.prompts_per_level) == (levels, each)
+    assert "warning" not in said
+
+
+def test_a_file_with_too_few_prompts_is_warned_of(tmp_path):
+    prompts = tmp_path / "mine.jsonl"
+    prompts.write_text(json.dumps({"prompt": "Why is the sky blue?"}) + "\n")
+    urls = ["--url", "plain=http://127.0.0.1:8000/v1", "--url", "eagle3=http://127.0.0.1:8001/v1"]
+    config, said = written(tmp_path / "bench.yaml", *urls, "--dataset", str(prompts))
+    assert config.workload.prompts_per_level == 1000
+    assert "warning" in said and "1 of the 1 conversations can be used" in said
+    prompts.write_text("{")
+    assert "warning" in written(tmp_path / "bench.yaml", *urls, "--dataset", str(prompts), "--force")[1]

@@ -107,7 +107,8 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     """
     from eagle_bench import config_file, config_template
     from eagle_bench.adapters.whole_files import write_files
-    from eagle_bench.tasks.stage_data import check_here
+    from eagle_bench.tasks.stage_data import check_here, usable_prompts
+    from eagle_bench.workload.fitting import USUAL_LEVELS, USUAL_PROMPTS, levels_for, prompts_per_level
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
@@ -119,11 +120,16 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
     )
-    values["workload"] = {"dataset": dataset, "prompts_per_level": 200 if dataset == "builtin" else 1000}
-    usual = "1,2,4" if dataset == "builtin" else "1,2,4,6,8,10"
-    levels = answers.get("levels", "Levels of concurrency to measure", usual) if concurrency is None else ""
+    prompts = None if dataset == "builtin" else usable_prompts(dataset)
+    usual = (1, 2, 4) if dataset == "builtin" else USUAL_LEVELS if prompts is None else levels_for(prompts)
+    if concurrency is None:
+        levels = answers.get("levels", "Levels of concurrency to measure", ",".join(map(str, usual)))
+        concurrency = [int(level) for level in levels.split(",")]
     answers.refuse_unused("servers and endpoints that run already" if running else "a model that is deployed")
-    values["concurrency"] = concurrency or [int(level) for level in levels.split(",")]
+    each = (
+        200 if dataset == "builtin" else USUAL_PROMPTS if prompts is None else prompts_per_level(prompts, concurrency)
+    )
+    values |= {"workload": {"dataset": dataset, "prompts_per_level": each}, "concurrency": concurrency}
     text = config_template.render(values)
     config = config_file.parse(text, source=str(output))
     write_files({output: text})

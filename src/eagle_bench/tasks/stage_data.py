@@ -15,7 +15,7 @@ from eagle_bench.errors import InputError
 from eagle_bench.fields import Count
 from eagle_bench.tasks.budget import start_budget
 from eagle_bench.workload.prompts import Manifest, read_staged, sha256_of
-from eagle_bench.workload.slices import BUILTIN, stage
+from eagle_bench.workload.slices import BUILTIN, count_usable, stage
 from eagle_bench.workload.synthetic import shape_of
 
 LEVELS = TypeAdapter(tuple[Count, ...])
@@ -125,15 +125,25 @@ def count_prompts(settings: config.Config) -> Manifest | None:
         InputError: there are too few.
     """
     load = settings.workload
-    path = sources.at_hand(load.dataset)
-    if load.dataset == BUILTIN or shape_of(load.dataset):
-        source = None
-    elif path and path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES:
-        source = path
-    else:
+    source = None
+    if load.dataset != BUILTIN and not shape_of(load.dataset) and (source := _countable(load.dataset)) is None:
         return None
     with tempfile.TemporaryDirectory() as scratch:
         return _stage(load, settings.concurrency, settings.repeats, source, None, Path(scratch))
+
+
+def usable_prompts(dataset: str) -> int | None:
+    """How many prompts of a file of this machine can be used, without length limits; None where that is not known."""
+    path = _countable(dataset)
+    try:
+        return None if path is None else count_usable(config.Workload(dataset=dataset), path)
+    except InputError:
+        return None  # whoever reads it for good says what is wrong with it
+
+
+def _countable(dataset: str) -> Path | None:
+    path = sources.at_hand(dataset)
+    return path if path and path.is_file() and path.stat().st_size <= LARGEST_CHECKED_BYTES else None
 
 
 def _stage(

@@ -81,6 +81,17 @@ def stage(
     return manifest
 
 
+def count_usable(workload: config.Workload, source: Path) -> int:
+    """How many prompts of a file can be used, without length limits.
+
+    Raises:
+        InputError: it can't be read.
+    """
+    sieve = Sieve(None, workload.min_prompt_tokens, workload.max_prompt_tokens)
+    entries = readers.read(source, prompt_column=workload.prompt_column, name=workload.dataset)
+    return sum(1 for _ in _admitted(sieve, entries))
+
+
 def builtin_prompts() -> Path:
     """The file of the built-in data set."""
     return Path(str(resources.files("eagle_bench.builtin") / "prompts.json"))
