@@ -176,6 +176,56 @@ def test_at_a_terminal_it_asks(tmp_path):
     assert b"hf_abc" not in complaints
 
 
+def at_a_terminal(folder, *answers):
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "eagle_bench", "init", "-o", "bench.yaml"]
+    pipes = {"stdin": theirs, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(arguments, cwd=folder, text=True, **pipes) as process:
+        os.close(theirs)
+        os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+        _, said = process.communicate(timeout=60)
+    os.close(ours)
+    return process.returncode, said
+
+
+def test_at_a_terminal_without_flags_it_asks_first_whether_servers_run(tmp_path):
+    answers = [
+        "",  # one is needed
+        "both",  # no answer: again
+        "urls",
+        "plain",
+        "127.0.0.1:8000",  # no scheme: again
+        "http://127.0.0.1:8000/v1",
+        "plain",  # taken: again
+        "",
+        "",  # a URL is needed
+        "http://127.0.0.1:8001",
+        "",  # the tokenizer: none
+        "builtin",
+        "1,2",
+    ]
+    status, said = at_a_terminal(tmp_path, *answers)
+    assert status == 0, said
+    config = config_file.load(tmp_path / "bench.yaml")
+    assert [(each.id, each.url) for each in config.variants] == [
+        ("plain", "http://127.0.0.1:8000/v1"),
+        ("eagle3", "http://127.0.0.1:8001/v1"),
+    ]
+    assert (config.baseline, config.project, config.tokenizer, config.concurrency) == ("plain", None, None, (1, 2))
+    assert said.startswith("Compare servers that run already (enter their URLs), or deploy a model? [urls/deploy]")
+    assert said.count("an answer is needed here; Ctrl-C leaves") == 2
+    assert "'both': it must be urls or deploy." in said
+    assert "`http://` is missing" in said
+    assert "'plain' is the first server's" in said
+
+
+def test_at_a_terminal_without_flags_a_model_can_be_deployed(tmp_path):
+    status, said = at_a_terminal(tmp_path, "deploy", "p", "", "gs://b/x", "", "", "a/b", "", "vllm:1", *[""] * 7)
+    assert status == 0, said
+    assert config_file.load(tmp_path / "bench.yaml").project == "p"
+    assert "Google Cloud project:" in said
+
+
 def test_at_a_terminal_it_asks_nothing_when_flags_say_all_that_has_no_default(tmp_path):
     """A notebook's `!` is a terminal, too, at which nobody answers."""
     ours, theirs = pty.openpty()

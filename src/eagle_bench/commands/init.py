@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from eagle_bench.commands import init_servers
 from eagle_bench.commands.init_answers import Answers
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
@@ -49,18 +50,20 @@ def _pairs(_: click.Context, param: click.Parameter, given: tuple[str, ...]) -> 
 
 
 def _urls(context: click.Context, param: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
-    pairs = _pairs(context, param, given)
-    for name, url in pairs:
-        shown = f"{name}={without_credentials(url)}"
-        if ADDRESS.fullmatch(url):
-            raise click.BadParameter(f"{shown}: `http://` is missing, as in {name}=http://{url}.")
-        if not re.match(r"https?://[^/\s]", url):  # what it is nobody knows: it may be a key, and is not said again
-            raise click.BadParameter(f"{name}=…: it must start with http:// or https:// and a host.")
-        try:
-            base_url(url)
-        except ValueError as error:
-            raise click.BadParameter(f"{shown} {error}.") from None
-    return pairs
+    return [(name, _url(name, url)) for name, url in _pairs(context, param, given)]
+
+
+def _url(name: str, url: str) -> str:
+    shown = f"{name}={without_credentials(url)}"
+    if ADDRESS.fullmatch(url):
+        raise click.BadParameter(f"{shown}: `http://` is missing, as in {name}=http://{url}.")
+    if not re.match(r"https?://[^/\s]", url):  # what it is nobody knows: it may be a key, and is not said again
+        raise click.BadParameter(f"{name}=…: it must start with http:// or https:// and a host.")
+    try:
+        base_url(url)
+    except ValueError as error:
+        raise click.BadParameter(f"{shown} {error}.") from None
+    return url
 
 
 def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[int] | None:
@@ -102,7 +105,7 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
             concurrency: list[int] | None, **given: str | None) -> None:  # fmt: skip
     """Write a config with comments, from answers or flags.
 
-    At a terminal it asks for what no flag says, unless all is said that has no default. Elsewhere it takes defaults,
+    At a terminal it asks for what no flag says, unless all is said that has no default: first whether servers run already. Elsewhere it takes defaults,
     and refuses where there is none. With --url or --endpoint it compares what runs already; without, it deploys a model twice.
     """
     from eagle_bench import config_file, config_template
@@ -112,10 +115,13 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
+    if asked := not (urls or endpoints) and init_servers.wanted(given):
+        urls = init_servers.urls(_url)
     running = [{"id": name, "url": _with_path(url)} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
     placed = bool(endpoints) or any(given[name] for name in PLACE) or not running
-    answers = Answers(given, _needed(given, running=bool(running), placed=placed, endpoints=bool(endpoints)))
+    needed = _needed(given, running=bool(running), placed=placed, endpoints=bool(endpoints))
+    answers = Answers(given, needed, asked=asked)
     values = _running(answers, running, placed=placed, endpoints=bool(endpoints)) if running else _deployed(answers)
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
@@ -165,7 +171,7 @@ def _needed(given: dict[str, str | None], *, running: bool, placed: bool, endpoi
 def _running(answers: Answers, variants: list[dict[str, str]], *, placed: bool, endpoints: bool) -> dict[str, Any]:
     ids = [variant["id"] for variant in variants]
     values: dict[str, Any] = _place(answers) if placed else {}
-    asked = "Tokenizer of the model: a Hugging Face id, gs:// or local folder"
+    asked = f"Tokenizer of the model: a Hugging Face id, gs:// or local folder{'' if endpoints else ' (Enter: none)'}"
     if tokenizer := answers.get("tokenizer", asked, None if endpoints else ""):
         values["tokenizer"] = tokenizer
     values["variants"] = variants

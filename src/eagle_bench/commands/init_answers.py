@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -30,10 +31,11 @@ class Answers:
     Nobody is asked when the flags say all that has no default: a notebook's `!` is a terminal at which nobody answers.
     """
 
-    def __init__(self, given: dict[str, str | None], needed: tuple[str, ...]) -> None:
+    def __init__(self, given: dict[str, str | None], needed: tuple[str, ...], *, asked: bool = False) -> None:
+        """`asked`: somebody at a terminal has answered already, and is asked for the rest."""
         self._given, self._used = given, set[str]()
         self._missing = [f"--{name}" for name in needed if not given.get(name)]
-        self._asks = bool(self._missing) and sys.stdin.isatty()
+        self._asks = asked or (bool(self._missing) and sys.stdin.isatty())
 
     def get(self, name: str, question: str, default: str | None = None) -> str:
         """One answer; at a terminal one that can't be used is asked for again. With "" as default it may be left out.
@@ -46,15 +48,7 @@ class Answers:
         if given := self._given.get(name):
             return _usable(name, given, flag)
         if self._asks:
-            return str(
-                click.prompt(
-                    question,
-                    default=default,
-                    show_default=bool(default),
-                    err=True,
-                    value_proc=lambda said: said and _usable(name, said),
-                )
-            )
+            return ask(question, default, lambda said: _usable(name, said))
         if default is None:
             raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
         return default
@@ -70,6 +64,22 @@ class Answers:
         """
         if idle := [_flag(name) for name, given in self._given.items() if given and name not in self._used]:
             raise click.UsageError(f"{', '.join(idle)}: not for {when}; leave it out.")
+
+
+def ask(question: str, default: str | None, usable: Callable[[str], str]) -> str:
+    """An answer from the terminal; one that can't be used is asked for again, with what was wrong.
+
+    Args:
+        default: what Enter means; "" for nothing, None where an answer is needed.
+        usable: makes the answer what is written. Raises UsageError for one that can't be.
+    """
+
+    def value(said: str) -> str:
+        if not said and default is None:
+            raise click.UsageError("an answer is needed here; Ctrl-C leaves, and writes nothing.")
+        return usable(said) if said else ""
+
+    return str(click.prompt(question, default=default or "", show_default=bool(default), err=True, value_proc=value))
 
 
 def _flag(name: str) -> str:
