@@ -10,8 +10,11 @@ import pytest
 from contract.client_runs import MARK, cell, staged, warm
 from contract.test_client_bad_answers import canned, content, stream, usage, whole
 from eagle_bench.adapters.vllm_client import Target, measure
+from eagle_bench.commands.bench_server import named
 from eagle_bench.errors import InputError, ServiceError
 from eagle_bench.results import CellResult, CellSettings
+from eagle_bench.tasks.targets import target_of
+from eagle_bench.variants import VariantSpec
 from truth_server import oracle
 from truth_server.process import TruthServer
 
@@ -167,8 +170,12 @@ def test_the_tokenizer_counts_where_the_server_sends_no_usage(tokenizer: Path, k
 
 
 def counts_with(url: str, tokenizer: Path | None) -> CellResult:
+    return cell_of(Target(url), tokenizer)
+
+
+def cell_of(target: Target, tokenizer: Path | None = None) -> CellResult:
     return measure(
-        Target(url),
+        target,
         warm(1),
         staged(8, 1),
         variant="v",
@@ -224,3 +231,37 @@ def test_acceptance_comes_from_the_engines_metrics_of_this_cell_alone(mode: tupl
     assert found.acceptance.source == "metrics"
     assert found.acceptance.length == 3.0
     assert found.acceptance.drafts == 24 * 10
+
+
+NOT_THERE = whole(b"", "404 Not Found")
+
+
+def test_a_variant_at_a_url_is_asked_for_its_metrics_as_bench_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variant's key, which goes to the same host alone."""
+    with TruthServer("spec", "token:60", tokens=30, tokens_per_chunk=3, first_ms=5, token_ms=1) as server:
+        monkeypatch.setattr("eagle_bench.adapters.vertex_traffic.read_secret", lambda _: server.token())
+        spec = VariantSpec(id="v", url=server.url, api_key_secret="projects/p/secrets/key/versions/1")
+        target = target_of(spec, endpoint=None)
+        assert target.metrics_url == named(server.url, None).metrics_url == server.root + "/metrics"
+        found = cell(server, token=target.token, metrics_url=target.metrics_url)
+    assert found.capabilities is not None
+    assert found.capabilities.metrics
+    assert found.acceptance is not None
+    assert (found.acceptance.source, found.acceptance.length) == ("metrics", 3.0)
+
+
+def test_a_server_without_metrics_costs_the_exact_acceptance_and_no_warning() -> None:
+    asked: list[str] = []
+
+    def reply(path: str, _: bytes) -> bytes:
+        asked.append(path)
+        return stream(content("yes"), content(" no"), usage("5")) if path.endswith("/completions") else NOT_THERE
+
+    with canned(reply) as url:
+        found = cell_of(target_of(VariantSpec(id="v", url=url), endpoint=None))
+    assert "/metrics" in asked
+    assert found.capabilities is not None
+    assert not found.capabilities.metrics
+    assert found.acceptance is not None
+    assert found.acceptance.source == "chunks"
+    assert not any("metrics" in text for text in found.warnings)

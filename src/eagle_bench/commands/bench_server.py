@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from eagle_bench.adapters.vllm_client import Target
 from eagle_bench.adapters.vllm_client.pages import served_model, unreachable
-from eagle_bench.adapters.vllm_client.target import address
+from eagle_bench.adapters.vllm_client.target import address, metrics_beside
 from eagle_bench.errors import InputError, because
 
 
@@ -21,7 +21,7 @@ def named(base_url: str, api_key_env: str | None) -> Target:
         InputError: the URL can't be used, or the variable holds no key.
     """
     try:
-        target = Target(base_url=base_url, metrics_url=f"{base_url.rstrip('/').removesuffix('/v1')}/metrics")
+        target = Target(base_url=base_url, metrics_url=metrics_beside(base_url))
         address(base_url)
     except InputError as error:
         raise InputError(f"--base-url {error.message}", hint=error.hint) from None

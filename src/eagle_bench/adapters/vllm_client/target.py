@@ -46,6 +46,11 @@ class Target:
         return self.base_url.rstrip("/") + CHAT_PATH
 
 
+def metrics_beside(base_url: str) -> str:
+    """Where an engine has its `/metrics`: beside the `/v1` of its API. It is of the same host, so the token may go there."""
+    return f"{base_url.rstrip('/').removesuffix('/v1')}/metrics"
+
+
 @dataclass(frozen=True)
 class Progress:
     """Where a cell stands. `note` is a sentence for the person who waits."""
