@@ -48,7 +48,7 @@ class RunPlan(Record):
     schema_version: Literal[1] = Field(SCHEMA_VERSION, description="version of this form")
     project: str | None = Field(description="the config's project; null where it names none")
     location: str | None = Field(description="the config's region; null where it names none")
-    on_this_machine: bool = Field(description="`run` is meant: nothing of it is on Vertex AI")
+    on_this_machine: bool = Field(description="nothing of it is on Vertex AI: `run` is meant, or a job of Local Vertex")
     endpoints: tuple[PlannedEndpoint, ...] = Field(description="each variant, the baseline first")
     levels: tuple[int, ...] = Field(description="concurrency levels, rising")
     prompts_needed: int = Field(description="prompts that the run uses, none twice, warm-ups included")

@@ -96,7 +96,8 @@ def test_all_is_well(start, secret, hub, tmp_path, capsys):
     assert plan["may_run"] and len(plan["checks"]) == len(found)
     assert plan["assumptions"]["ms_per_token"] == {"low": 8, "high": 12}
     assert plan["prompts_needed"] == 106
-    assert [one["accelerators"] for one in plan["endpoints"]] == ["8 × NVIDIA_H100_80GB"] * 2
+    # Local Vertex has no other machine than this one, whatever the config names.
+    assert [(one["machine"], one["accelerators"]) for one in plan["endpoints"]] == [("this-machine", None)] * 2
     assert plan["estimate"]["run_cost"]["low"] == pytest.approx(2 * plan["endpoints"][0]["cost"]["low"])
 
 

@@ -116,6 +116,19 @@ def test_a_file_of_engines_is_looked_at(plan, tmp_path):
     assert status == 2 and "leave out --template and --image" in said
 
 
+def test_a_job_of_local_vertex_is_planned_for_this_machine(plan, monkeypatch):
+    """Whatever machine the config names: this one stands for it."""
+    local = {**OWN, **PLACE}
+    _, elsewhere = plan({**local, "serving": {**OWN["serving"], "machine_type": "a3-highgpu-8g"}})
+    assert "a3-highgpu-8g" in elsewhere and "10 to 30 min to deploy" in elsewhere
+    monkeypatch.setenv(VARIABLE, "http://127.0.0.1:9")
+    for machine in ({}, {"machine_type": "this-machine"}, {"machine_type": "a3-highgpu-8g"}):
+        _, said = plan({**local, "serving": {**OWN["serving"], **machine}})
+        assert "this machine stands for it" in said and "this-machine" in said
+        assert "0.3 to 5 min to deploy" in said
+        assert "a3-highgpu-8g" not in said and "10 to 30 min" not in said
+
+
 def test_what_a_job_needs_is_named_where_one_is_meant(plan):
     status, said = plan(OWN, "--image", "registry.example.com/bench:1")
     assert status == 2

@@ -14,7 +14,7 @@ from eagle_bench import cli, config_file, planning
 from eagle_bench.adapters import running_servers
 from eagle_bench.adapters.running_servers import look
 from eagle_bench.errors import InputError
-from eagle_bench.planning.quick_checks import require_image, server_checks
+from eagle_bench.planning.quick_checks import host_checks, require_image, server_checks
 
 DOWN = "http://127.0.0.1:9/v1"
 
@@ -121,11 +121,54 @@ def test_servers_that_run_need_no_cloud(serve, tmp_path, monkeypatch, capsys):
     for word in ("deploy", "Price", "Cost", "credentials", "bucket"):
         assert word not in said, word
     assert said.endswith(
-        "Nothing was found against it. 1 check was not made: variants (what baseline and eagle3 serve at their URLs can't be seen)."
+        "Nothing is refused; a warning stands at hosts. 1 check was not made: variants (what baseline and eagle3 serve at their URLs can't be seen)."
     )
     # With what only `submit` needs, the cloud is asked after all.
     status, said = plan(path, capsys, "--image", "registry.example.com/bench:1")
     assert status == 0 and "bucket" in said and "no Google credentials" in said
+
+
+SIDE_BY_SIDE = "measured side by side they may slow each other. Measure one after the other with `bench`"
+
+
+@pytest.mark.parametrize(
+    ("urls", "where"),
+    [
+        (["http://h.example:8000/v1", "http://H.example:8001/v1"], "baseline and b both run on h.example"),
+        (["http://h.example/a/v1", "https://h.example/b/v1", "http://i/v1"], "baseline and b both run on h.example"),
+        (
+            ["http://10.0.0.1:1/v1", "http://10.0.0.1:2/v1", "http://10.0.0.1:3/v1"],
+            "baseline, b and c all run on 10.0.0.1",
+        ),
+        (
+            ["http://localhost:1/v1", "http://127.0.0.1:2/v1", "http://[::1]:3/v1"],
+            "baseline, b and c all run on 127.0.0.1",
+        ),
+        (
+            ["http://h:1/v1", "http://h:2/v1", "http://i:1/v1", "http://i:2/v1"],
+            "baseline and b both run on h; c and d both run on i",
+        ),
+        (["http://h.example/v1", "http://i.example/v1"], None),
+        (["http://10.0.0.1/v1", "http://127.0.0.1/v1"], None),
+    ],
+)
+def test_servers_of_one_host_are_cautioned_against(urls, where, tmp_path):
+    config = config_file.load(
+        write(tmp_path / "bench.yaml", **dict(zip(("baseline", "b", "c", "d"), urls, strict=False)))
+    )
+    said = [f"{check.text} {check.hint}" for check in host_checks(config) if check.status == "warning"]
+    assert said == ([f"{where}: {SIDE_BY_SIDE} (docs/two-endpoints.md)."] if where else [])
+
+
+def test_a_run_says_at_its_start_that_two_servers_share_a_host(serve, tmp_path, capsys):
+    """Here it ends before it begins, for a file that is not there."""
+    baseline, eagle3 = (f"{serve({'/v1/models': 200})}/v1" for _ in range(2))
+    path = write(tmp_path / "bench.yaml", baseline=baseline, eagle3=eagle3)
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["run", str(path), "--out", str(tmp_path / "out"), "--engines", str(tmp_path / "none.yaml")])
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.code == 2
+    assert f"warning: baseline and eagle3 both run on 127.0.0.1: {SIDE_BY_SIDE}" in said
 
 
 def test_one_server_answers_in_the_singular(serve, tmp_path):

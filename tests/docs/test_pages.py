@@ -8,15 +8,20 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
+from typing import ClassVar
 
 import click
 import pytest
 import yaml
 
 import eagle_bench
-from eagle_bench import cli, config_file
+from eagle_bench import cli, config_file, notebook
+from eagle_bench.config import ON_VERTEX_AI
 from eagle_bench.local_vertex.settings import Settings
+from eagle_bench.tasks.stage_data import check_here, preflight
+from servers.tokenizers import SMOL, write_tokenizer
 from simulated_cells import BASELINE, EAGLE, cell
 
 ROOT = Path(__file__).parents[2]
@@ -91,10 +96,11 @@ def test_what_is_cheap_runs(page, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "yaml")])
 def test_configs_are_taken(page):
+    """As `validate` takes them: with prompts enough."""
     for text in blocks(PAGES[page], "yaml"):
         data = yaml.safe_load(text)
         if "variants" in data:
-            config_file.validate(data, source=page)
+            check_here(config_file.validate(data, source=page))
 
 
 def test_what_local_vertex_is_tried_with_leaves_nothing_for_git_to_see():
@@ -104,6 +110,34 @@ def test_what_local_vertex_is_tried_with_leaves_nothing_for_git_to_see():
     assert len(written) == 4
     assert {"".join(names).partition("/")[0] for names in written} == {"build"}
     assert "build/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+
+
+class NoServer:
+    """Stands for Local Vertex where nothing but the config that goes with it is looked at."""
+
+    environment: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, settings: Settings) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+def test_a_config_of_ones_own_becomes_one_for_local_vertex_by_the_lines_that_are_told(tmp_path, monkeypatch):
+    page = PAGES["getting-started.md"]
+    (own,) = (text for text in blocks(page, "yaml") if text.startswith("model:"))
+    (tmp_path / "own.yaml").write_text(own)
+    folder, engine = write_tokenizer(tmp_path / "model", SMOL), {"command": [sys.executable]}
+    known = {"engines": {"default": engine, "*vllm*": engine}, "models": {yaml.safe_load(own)["model"]: str(folder)}}
+    (tmp_path / "engines.yaml").write_text(yaml.safe_dump(known))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(notebook, "LocalVertex", NoServer)
+    notebook.example_on_this_machine("build/local.yaml", engines="engines.yaml", folder="build/local-vertex")
+    for line in (line for block in blocks(page, "text") for line in block.splitlines() if line.startswith("grep ")):
+        subprocess.run(line, shell=True, check=True)
+    config = config_file.load(Path("build/own.yaml"), needs=ON_VERTEX_AI)
+    assert config.project == "local-project"
+    assert config.tokenizer == str(folder)
+    preflight(config)
 
 
 def test_files_of_engines_are_taken(tmp_path):

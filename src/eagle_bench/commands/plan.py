@@ -78,6 +78,7 @@ def command(
     if engines and (template or images):
         raise click.UsageError("--engines is for `run`, on this machine: leave out --template and --image.")
     from eagle_bench import planning
+    from eagle_bench.adapters.vertex_address import on_this_machine
     from eagle_bench.run_plan import run_plan
 
     given = config_file.load(config)
@@ -86,7 +87,8 @@ def command(
     if not here:
         config_file.require(given, ("project", "location"), source=str(config))  # the check of the bucket has the third
     checks = tuple(planning.checks(given, template=template, images=images, engines=engines))
-    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=here), checks, here=here)
+    local = here or on_this_machine()  # Local Vertex has no other machine, whatever the config names
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=local), checks, here=local)
     if as_json:
         click.echo(plan.model_dump_json(indent=1))
     else:

@@ -75,7 +75,7 @@ def command(
     Without CONFIG, the built-in example: a small real model on the CPU, baseline against speculation.
     """
     from eagle_bench.adapters.pipeline_template import images_of
-    from eagle_bench.planning.quick_checks import heed, require_image, server_checks
+    from eagle_bench.planning.quick_checks import heed, host_checks, require_image, server_checks
     from eagle_bench.runs import local_run
     from eagle_bench.runs.folder_lock import alone_in, only_one
     from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_place, with_local_tokenizer
@@ -89,6 +89,7 @@ def command(
     require_image(given)
     if resume is None:  # what an earlier run has measured need not run any more
         heed(server_checks(given, reached_from_here=not addresses), lambda text: click.echo(text, err=True))
+    heed(host_checks(given), lambda text: click.echo(text, err=True))
     folder = (out or Path(f"eagle-bench-run-{datetime.now():%Y%m%d-%H%M%S}")).resolve()
     started = time.monotonic()
 

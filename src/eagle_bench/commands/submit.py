@@ -151,12 +151,12 @@ def _preflight(given: Config) -> None:
         InputError, ServiceError: they can't be had, or can't be reached from here, which says nothing of the job.
     """
     from eagle_bench.adapters.vertex_address import on_this_machine
-    from eagle_bench.planning.quick_checks import heed, machine_checks, require_image, server_checks
+    from eagle_bench.planning.quick_checks import heed, host_checks, machine_checks, require_image, server_checks
     from eagle_bench.tasks.stage_data import preflight
 
     require_image(given)
     heed(
-        (*machine_checks(given), *server_checks(given, reached_from_here=False)),
+        (*machine_checks(given), *server_checks(given, reached_from_here=False), *host_checks(given)),
         lambda text: click.echo(text, err=True),
     )
     try:

@@ -16,7 +16,7 @@ from eagle_bench.machines import THIS_MACHINE
 from eagle_bench.planning.cloud_checks import NOT_THERE, answered, cloud_checks
 from eagle_bench.planning.image_checks import image_checks
 from eagle_bench.planning.local_checks import engine_checks
-from eagle_bench.planning.quick_checks import machine_checks, server_checks
+from eagle_bench.planning.quick_checks import host_checks, machine_checks, server_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
 from eagle_bench.units import conjunction
@@ -42,6 +42,7 @@ def checks(
     of_engine = tuple(engine_checks(config, engines)) if here and _deploys(config) else tuple(machine_checks(config))
     yield from of_engine
     yield from server_checks(config, reached_from_here=here)
+    yield from host_checks(config)
     token, why_not = _hub_token(config)
     local = here or on_this_machine()
     yield answered("data", lambda: _data(config, token, local), _refusing(config.workload.dataset))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from urllib.parse import urlsplit
 
 from eagle_bench.adapters.running_servers import Seen, look
 from eagle_bench.adapters.vertex_address import on_this_machine
@@ -13,6 +14,8 @@ from eagle_bench.machines import MACHINES
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.run_plan import Check
 from eagle_bench.units import conjunction
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def machine_checks(config: Config) -> Iterator[Check]:
@@ -74,6 +77,24 @@ def server_checks(config: Config, *, reached_from_here: bool) -> Iterator[Check]
     if lost and not reached_from_here:
         hint = f"{hint} Where the run asks from, it may be otherwise."
     yield Check(name="servers", status="refused" if lost and reached_from_here else "warning", text=text, hint=hint)
+
+
+def host_checks(config: Config) -> Iterator[Check]:
+    """Whether variants at URLs share a host: they are measured side by side, and may share a machine there."""
+    sharing: dict[str, list[str]] = {}
+    for variant in config.variants:
+        if variant.url and (host := urlsplit(variant.url).hostname):
+            sharing.setdefault(LOOPBACK[0] if host in LOOPBACK else host, []).append(variant.id)
+    shared = {host: names for host, names in sharing.items() if len(names) > 1}
+    if not shared:
+        return
+    text = "; ".join(
+        f"{conjunction(names)} {'both' if len(names) == 2 else 'all'} run on {host}" for host, names in shared.items()
+    )
+    hint = "Measure one after the other with `bench` (docs/two-endpoints.md)."
+    yield Check(
+        name="hosts", status="warning", text=f"{text}: measured side by side they may slow each other.", hint=hint
+    )
 
 
 def _hints(named: Mapping[str, str], found: Mapping[str, Seen]) -> Iterator[str]:
