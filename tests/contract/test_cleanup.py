@@ -157,3 +157,13 @@ def test_a_cancelled_run_is_not_taken_for_a_slip_of_the_pen(left, monkeypatch, c
     shown = capsys.readouterr().out
     assert "nothing of lost-runs is left" in shown
     assert "Did you mean" not in shown
+
+
+def test_of_a_job_that_ended_it_is_said_that_nothing_is_left(monkeypatch, capsys):
+    from eagle_bench.adapters import running_jobs
+    from eagle_bench.commands.cleanup import command
+
+    monkeypatch.setattr(vertex, "leftovers", lambda *_: ())
+    monkeypatch.setattr(running_jobs, "state_of", lambda name: running_jobs.JobState(name, "SUCCEEDED", None, ()))
+    command.main(["a-run", "--project", PLACE.project], standalone_mode=False)
+    assert capsys.readouterr().out == f"nothing of a-run is left in {PLACE}\n"
