@@ -105,7 +105,7 @@ def test_it_runs_from_the_first_cell_to_the_last(tmp_path, tokenizer_folder, mon
     answer = json.loads((tmp_path / "results" / "comparison.json").read_text())
     assert answer["levels"] == [1, 2]
     assert MODEL_ID in said["config"]
-    assert "compare: SUCCEEDED" in said["submit"]
+    assert "compare: done" in said["submit"]
     assert "report.html" in said["fetch"]
     for decision in answer["decisions"]:
         assert decision["text"] in said["verdict"]
