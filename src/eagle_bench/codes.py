@@ -169,6 +169,7 @@ CellWarningCode = Literal[
     "usage_refused",
     "hidden_tokens",
     "cached_prompts",
+    "prompts_repeated",
     "vllm_disagrees",
     "metrics_names",
     "metrics_values",
@@ -217,6 +218,11 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
     "cached_prompts": Meaning(
         "more than half of the prompts' tokens came from the server's prefix cache: it was measured partly on the cache",
         "take prompts that the server has not seen, or restart it; where all users share a long beginning, read TTFT as theirs",
+    ),
+    "prompts_repeated": Meaning(
+        "the result that stood in the file before has the same prompts, and the server does not say what its prefix cache "
+        "held of them: it may have answered from it",
+        "restart the server, or measure other prompts (`--seed` chooses others of a larger file)",
     ),
     "vllm_disagrees": Meaning(
         "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"

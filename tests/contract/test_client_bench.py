@@ -284,12 +284,23 @@ def test_the_file_of_prompts_is_not_written_over(tmp_path: Path, capsys: pytest.
     assert path.read_bytes() == before
 
 
+def test_prompts_that_were_measured_before_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "cell.json"
+    with TruthServer(**QUICK) as server:
+        given = ("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out)
+        assert bench(*given) == 0
+        assert bench(*given) == 0
+    assert any(warning.startswith("prompts_repeated: ") for warning in read(out).warnings)
+    assert "the server may have answered from its prefix cache" in capsys.readouterr().out
+
+
 def test_a_result_is_not_written_over_but_moved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, folder = tmp_path / "cells" / "cell.json", tmp_path / "cells"
     with TruthServer(**QUICK) as server:
         given = ("--base-url", server.url, "--concurrency", 2, "--prompts", prompts(tmp_path), "--out", out)
         for variant in ("a", "b", "c"):
             assert bench(*given, "--variant", variant) == 0
+            assert not any(warning.startswith("prompts_repeated") for warning in read(out).warnings)
     assert read(out).variant == "c"
     earlier = sorted((folder / "earlier").glob("*/cell.json"))
     assert {read(path).variant for path in earlier} == {"a", "b"}

@@ -187,6 +187,7 @@ def command(
             on_signal=heard.append,
         )
         started.set()
+        result = cell_file.held_against_earlier(result, out)
         cell_file.write(result, out)
     for line in shown(result):
         click.echo(line)

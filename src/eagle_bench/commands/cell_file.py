@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
+from pydantic import ValidationError
 
 from eagle_bench.adapters.earlier_results import set_aside
 from eagle_bench.adapters.whole_files import replace_files
@@ -35,6 +36,20 @@ def place(out: Path, prompts_file: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"--out {out}: it can't be written: {reason}.") from None
     return found
+
+
+def held_against_earlier(result: CellResult, out: Path) -> CellResult:
+    """The result, with a warning where the one in its place measured the same prompts, and their cache can't be ruled out."""
+    try:
+        earlier = CellResult.model_validate_json(out.read_bytes())
+    except (OSError, ValidationError):
+        return result
+    told = all(record.cached_tokens is not None for record in result.requests if record.error is None)
+    same = earlier.prompts and result.prompts and earlier.prompts.sha256 == result.prompts.sha256
+    if told or not same or earlier.variant != result.variant:
+        return result
+    text = "the result that stood here before measured the same prompts: the server may have answered from its prefix cache"
+    return result.model_copy(update={"warnings": (*result.warnings, f"prompts_repeated: {text}")})
 
 
 def write(result: CellResult, out: Path) -> None:
