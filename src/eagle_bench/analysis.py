@@ -167,10 +167,10 @@ def _level(grid: Grid, variant: str, concurrency: int, ratios: Mapping[str, Rati
         reasons += short
         found = "inconclusive"
     else:
-        reasons.append(_because(found, tpot))
         more = speedup.throughput
         if found == "inconclusive" and more and more.low and more.low > 1:
             reasons.append(f"throughput is higher ({times(more.low)} to {times(more.high)}), on which no verdict rests")
+        reasons.append(_because(found, tpot))
     unsettled = found == "inconclusive"
     return LevelComparison(
         variant=variant,
