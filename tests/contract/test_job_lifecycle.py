@@ -202,7 +202,7 @@ def test_a_job_goes_on_with_another_and_measures_only_what_is_missing(first, sec
     assert ("budget", None) in warnings
     report = (tmp_path / "out" / "report.html").read_text()
     assert f"those of the earlier run {run_id}" in report
-    assert "budget (`max_hours`) was used up: 1 cell of 4 not measured" in report
+    assert "budget (<code>max_hours</code>) was used up: 1 cell of 4 not measured" in report
 
 
 @pytest.mark.parametrize(
