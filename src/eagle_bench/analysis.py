@@ -223,9 +223,9 @@ def _speedup(ratios: Mapping[str, Ratio | None], baseline: CellResult, variant: 
 def _best(concurrency: int, level: _LevelDraws, comparisons: Iterable[LevelComparison]) -> LevelBest:
     """The fastest of the variants that beat the baseline, with those that can't be told from it."""
     speedups = {
-        c.variant: c.speedup.tpot.estimate
+        c.variant: c.tpot.estimate
         for c in comparisons
-        if c.concurrency == concurrency and c.verdict == "faster" and c.speedup and c.speedup.tpot
+        if c.concurrency == concurrency and c.verdict == "faster" and c.tpot
     }
     ranked = sorted(speedups, key=lambda variant: -speedups[variant])
     if not ranked or level.level is None or level.resamples is None:

@@ -48,6 +48,11 @@ class LevelComparison(Record):
     drift: bool = Field(False, description="the rounds differ more than their prompts explain")
     break_even: float | None = Field(None, description="price of the variant ÷ price of the baseline at equal cost")
 
+    @property
+    def tpot(self) -> Interval | None:
+        """The speed-up that the verdict rests on; None where the level is invalid, or too little of it was measured."""
+        return self.speedup.tpot if self.speedup else None
+
 
 class LevelBest(Record):
     """Which variant is best at one level; several where they can't be told apart, none where none is faster."""

@@ -18,7 +18,7 @@ IMPLAUSIBLE = 3.0
 def control(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
     """The baseline's second run, where it is not as fast as the first."""
     for comparison in comparisons:
-        tpot = comparison.speedup.tpot if comparison.speedup else None
+        tpot = comparison.tpot
         if comparison.variant == grid.plan.baseline_again and comparison.verdict in ("faster", "slower") and tpot:
             text = (
                 f"this is the baseline once more, and yet {times(tpot.estimate)} as fast: the machines differ, or what "
@@ -31,7 +31,7 @@ def possible(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[War
     """Speed-ups that speculation can't have made."""
     for comparison in comparisons:
         cell = grid.cells.get((comparison.variant, comparison.concurrency))
-        tpot = comparison.speedup.tpot if comparison.speedup else None
+        tpot = comparison.tpot
         if cell is not None and (doubt := too_good(tpot, cell.acceptance)) is not None:
             advice = "Something else differs: look for a prefix cache, another batch limit, or another machine."
             yield _warn("impossible_speedup", f"{doubt}. {advice}", comparison)

@@ -55,7 +55,7 @@ def too_good(tpot: Interval | None, acceptance: Acceptance | None) -> str | None
 
 def is_flat(level: LevelComparison) -> bool:
     """Whether a level shows that there is no difference, rather than failing to show one."""
-    tpot = level.speedup.tpot if level.speedup else None
+    tpot = level.tpot
     return level.verdict == "inconclusive" and not level.short and tpot is not None and within_noise(tpot)
 
 
@@ -164,7 +164,7 @@ def _gain(variant: str, ordered: list[LevelComparison], split: _Split) -> Decisi
 
 
 def _estimates(group: Sequence[LevelComparison]) -> list[float]:
-    return [level.speedup.tpot.estimate for level in group if level.speedup and level.speedup.tpot]
+    return [level.tpot.estimate for level in group if level.tpot]
 
 
 def _at(group: Sequence[LevelComparison]) -> str:
@@ -182,7 +182,7 @@ def _slower(group: list[LevelComparison]) -> str:
 
 
 def _flat(group: list[LevelComparison]) -> str:
-    bounds = [level.speedup.tpot for level in group if level.speedup and level.speedup.tpot]
+    bounds = [level.tpot for level in group if level.tpot]
     low = min(bound.family_low for bound in bounds if bound.family_low is not None)
     high = max(bound.family_high for bound in bounds if bound.family_high is not None)
     return f"no measurable difference at {_at(group)} (between {times(low)} and {times(high)})"
@@ -221,7 +221,7 @@ def _beyond(hopeless: list[LevelComparison]) -> str:
 
 def _unbounded(level: LevelComparison) -> bool:
     """Whether something else than its interval keeps a level open."""
-    tpot = level.speedup.tpot if level.speedup else None
+    tpot = level.tpot
     return level.short or tpot is None or tpot.family_low is None or judge(tpot) != level.verdict
 
 

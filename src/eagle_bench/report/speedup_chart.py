@@ -16,7 +16,7 @@ _CLEAR = 5  # pixels between the line at 1 and the words beside it
 
 def speedup(comparison: Comparison) -> Chart | None:
     """TPOT speed-up per level with intervals; None where no level has one."""
-    found = [c for c in comparison.comparisons if c.speedup and c.speedup.tpot]
+    found = [c for c in comparison.comparisons if c.tpot]
     if not found:
         return None
     with drawing.axes(drawing.LARGE_WIDTH, drawing.LARGE_HEIGHT) as (figure, axes):
@@ -26,10 +26,7 @@ def speedup(comparison: Comparison) -> Chart | None:
             "at once and decide the verdict."
         )
         title = "Speed-up per output token, by concurrency"
-        told = "; ".join(
-            f"{c.variant} at {c.concurrency}: {bounded_ratio(c.speedup.tpot if c.speedup else None)}, {c.verdict}"
-            for c in found
-        )
+        told = "; ".join(f"{c.variant} at {c.concurrency}: {bounded_ratio(c.tpot)}, {c.verdict}" for c in found)
         return Chart("speedup", title, caption, svg.inline(figure, name="speedup", title=title, description=f"{told}."))
 
 
@@ -43,7 +40,7 @@ def _speedups(axes: Any, comparison: Comparison, found: Sequence[LevelComparison
         label = drawing.short(variant) if len(others) > 1 else None
         for c in mine:
             x = comparison.levels.index(c.concurrency) + (index - (len(others) - 1) / 2) * step
-            tpot = c.speedup.tpot if c.speedup else None
+            tpot = c.tpot
             if tpot is None:
                 continue
             _whiskers(axes, x, tpot, colour)

@@ -37,7 +37,7 @@ def verdicts(comparison: Comparison) -> Table:
             level.variant,
             str(level.concurrency),
             level.verdict,
-            decided_ratio(level.speedup.tpot if level.speedup else None),
+            decided_ratio(level.tpot),
             *(bounded_ratio(getattr(level.speedup, metric, None)) for metric in ("throughput", "e2e", "ttft")),
             str(level.paired_prompts) if level.paired_prompts else NOTHING,
         )

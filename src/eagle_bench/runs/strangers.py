@@ -15,9 +15,8 @@ from eagle_bench.results import CellResult
 from eagle_bench.units import count, significant
 
 EVERY_S = 5.0
-BUSY_CORES = (
-    0.25  # on average over a cell: the engine of the built-in example has a core, and its client a fifth of one
-)
+# On average over a cell. The engine of the built-in example has a core, and its client a fifth of one.
+BUSY_CORES = 0.25
 _KERNEL = 2  # parent of the kernel's threads, which work for everybody
 
 
