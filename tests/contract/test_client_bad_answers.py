@@ -20,7 +20,7 @@ from eagle_bench.adapters.vllm_client import Target, engine, measure
 from eagle_bench.adapters.vllm_client.event_loop import event_loop
 from eagle_bench.adapters.vllm_client.pages import served_model
 from eagle_bench.adapters.vllm_client.target import address
-from eagle_bench.adapters.vllm_client.wire import Connection, Exchange
+from eagle_bench.adapters.vllm_client.wire import Connection, Exchange, Turns
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult, CellSettings
 
@@ -75,7 +75,7 @@ def test_a_connection_that_was_closed_as_soon_as_it_was_made_fails_its_request_a
         server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
         async with server:
             _, connection = await asyncio.get_running_loop().create_connection(
-                Connection, *server.sockets[0].getsockname()
+                lambda: Connection(Turns()), *server.sockets[0].getsockname()
             )
             while connection.usable():
                 await asyncio.sleep(0.01)

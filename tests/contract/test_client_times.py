@@ -7,7 +7,12 @@ the floor client, not against a number of milliseconds: machines differ, and so 
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
+import socket
 import statistics
+import time
 
 import pytest
 
@@ -15,7 +20,7 @@ from contract.client_runs import MARK, cell
 from eagle_bench.adapters.vllm_client import rounds
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
 from eagle_bench.adapters.vllm_client.pool import Pool
-from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Exchange
+from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Exchange, Turns
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult
 from truth_server import floor, oracle
@@ -86,6 +91,53 @@ def test_no_answer_is_read_while_others_come(k: int, monkeypatch: pytest.MonkeyP
         found = cell(server, concurrency=4, count=16, processes=1)
     assert found.counts.completed == 16
     assert order[-32:] == ["came"] * 16 + ["read"] * 16
+
+
+def test_what_has_come_is_read_between_one_request_and_the_next() -> None:
+    order: list[str] = []
+    ours, servers = socket.socketpair()
+
+    async def go_on(name: str, done: asyncio.Future[None]) -> None:
+        await done
+        order.append(name)
+        servers.send(b"token")
+
+    async def ended_together() -> None:
+        loop, turns = asyncio.get_running_loop(), Turns()
+        loop.add_reader(ours, lambda: order.append(ours.recv(64).decode()))
+        futures = [loop.create_future() for _ in range(3)]
+        waiting = [asyncio.create_task(go_on(f"next {i}", done)) for i, done in enumerate(futures)]
+        await asyncio.sleep(0)
+        for done in futures:
+            turns.wait(done)
+        await asyncio.wait_for(asyncio.gather(*waiting), 10)
+        while order[-1] != "token":
+            await asyncio.sleep(0)
+        loop.remove_reader(ours)
+
+    with ours, servers:
+        asyncio.run(ended_together())
+    assert order == ["next 0", "token", "next 1", "token", "next 2", "token"]
+
+
+def test_a_request_that_waits_unread_at_the_server_is_the_servers_delay() -> None:
+    with TruthServer(tokens=4, first_ms=200, token_ms=1) as server:
+        port = int(server.root.rpartition(":")[2])
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            connection = socket.create_connection(("127.0.0.1", port))
+            body = b'{"messages": [{"role": "user", "content": "stopped"}]}'
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            before_s = time.perf_counter()
+            connection.sendall(head + body)
+            after_s = time.perf_counter()
+            time.sleep(0.1)
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        with connection:
+            assert connection.recv(16)
+        (entry,) = server.journal("stopped")
+    assert before_s <= entry["received_s"] <= after_s + 0.05
 
 
 def test_a_role_only_chunk_does_not_set_the_first_token() -> None:

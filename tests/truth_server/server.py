@@ -2,7 +2,8 @@
 
 It sends known tokens on a known timetable, stamps each chunk just before it is written
 (`time.perf_counter()`, one clock for all processes of a machine), and gives the record away at
-`GET /journal`. Standard library only; nothing of the product is used, so it can judge it.
+`GET /journal`. A request has come when the kernel has its last byte (`arrival`), not when this process finds time to
+read it: what waits here while others are answered is this server's delay, and no client's. Standard library only; nothing of the product is used, so it can judge it.
 
     python tests/truth_server/server.py --port 8123 --tokens 48 --tokens-per-chunk 3 --mode role-first
 
@@ -47,7 +48,8 @@ import sys
 import time
 from dataclasses import asdict
 
-from knowledge import (  # beside this file: it runs as a script
+from arrival import Listener  # beside this file: it runs as a script
+from knowledge import (
     MODES,
     REFUSALS,
     STREAM_FAULTS,
@@ -174,13 +176,14 @@ class Stream:
 class Connection(asyncio.Protocol):
     """One connection of a client."""
 
-    def __init__(self, truth: Truth) -> None:
-        self.truth, self.loop = truth, asyncio.get_running_loop()
+    def __init__(self, truth: Truth, listener: Listener) -> None:
+        self.truth, self.listener, self.loop = truth, listener, asyncio.get_running_loop()
         self.buffer = b""
         self.stream: Stream | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
+        self.arrivals = self.listener.connections[transport.get_extra_info("socket").fileno()]
         self.number = self.truth.connections
         self.truth.connections += 1
 
@@ -196,7 +199,7 @@ class Connection(asyncio.Protocol):
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        now = time.perf_counter()
+        came_s = self.arrivals.at_s
         self.buffer += data
         head, found, rest = self.buffer.partition(b"\r\n\r\n")
         if not found:
@@ -208,14 +211,14 @@ class Connection(asyncio.Protocol):
             return
         self.buffer = rest[length:]
         method, path, _ = lines[0].split(" ")
-        self.handle(method, path, headers, rest[:length], now)
+        self.handle(method, path, headers, rest[:length], came_s)
 
-    def handle(self, method: str, path: str, headers: dict[str, str], body: bytes, now: float) -> None:
+    def handle(self, method: str, path: str, headers: dict[str, str], body: bytes, came_s: float) -> None:
         truth = self.truth
         if truth.has("v1-only") and not path.startswith("/v1/") and path not in {"/journal", "/reset", "/metrics"}:
             self.reply(404, {"detail": "Not Found"})
         elif path.endswith("/chat/completions") and method == "POST":
-            self.chat(headers, json.loads(body), now)
+            self.chat(headers, json.loads(body), came_s)
         elif path == "/journal":
             self.reply(200, [asdict(entry) for entry in truth.journal])
         elif path == "/reset":
@@ -234,7 +237,7 @@ class Connection(asyncio.Protocol):
         else:
             self.reply(200 if path == "/health" else 404, {})
 
-    def chat(self, headers: dict[str, str], body: dict, now: float) -> None:
+    def chat(self, headers: dict[str, str], body: dict, came_s: float) -> None:
         truth = self.truth
         messages = body.get("messages") or [{}]
         content = str(messages[-1].get("content", ""))
@@ -242,7 +245,7 @@ class Connection(asyncio.Protocol):
         if truth.settings.only in content:
             counted, truth.counted = truth.counted, truth.counted + 1
         authorization = headers.get("authorization", "")
-        entry = Entry(len(truth.journal), counted, self.number, now, content, body, bool(authorization))
+        entry = Entry(len(truth.journal), counted, self.number, came_s, content, body, bool(authorization))
         truth.journal.append(entry)
         refusal = self.refusal(entry, body, authorization)
         if refusal is not None:
@@ -291,8 +294,9 @@ async def serve(port: int, settings: Settings, certificate: str | None = None) -
     if certificate:
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(certificate)
+    listener = Listener(port)
     server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(truth), "127.0.0.1", port, backlog=4096, ssl=tls
+        lambda: Connection(truth, listener), sock=listener, backlog=4096, ssl=tls
     )
     print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await server.serve_forever()

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 
 from eagle_bench.adapters.vllm_client.target import Address
-from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Connection, Exchange
+from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Connection, Exchange, Turns
 
 _CONNECT_TIMEOUT_S = 30.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")
@@ -47,6 +47,7 @@ class Pool:
         self._opening: set[asyncio.Task[None]] = set()
         self._stopped = False
         self._keeps_alive = True
+        self._turns: Turns | None = None
 
     async def open(self, count: int) -> None:
         """Have `count` open connections ready. What can't be opened shows at the requests."""
@@ -137,9 +138,10 @@ class Pool:
         return await self._connect(min(timeout_s, self._connect_timeout_s))
 
     async def _connect(self, timeout_s: float) -> Connection:
+        turns = self._turns = self._turns or Turns()
         _, connection = await asyncio.wait_for(
             asyncio.get_running_loop().create_connection(
-                Connection,
+                lambda: Connection(turns),
                 self._address.host,
                 self._address.port,
                 ssl=self._tls,

@@ -13,6 +13,7 @@ import select
 import time
 from array import array
 from bisect import bisect_left
+from collections import deque
 from typing import cast
 
 from eagle_bench.adapters.vllm_client import http1
@@ -72,14 +73,44 @@ class Exchange:
         self.ended_s = time.perf_counter()
 
 
+class Turns:
+    """Lets those whose requests have ended go on, one after another.
+
+    Who goes on sends the next request, which takes as long as many reads do. When streams end together, the sockets are
+    asked for what has come between one and the next, else the last tokens of all of them would be stamped late.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def wait(self, done: asyncio.Future[None]) -> None:
+        self._waiting.append(done)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._next)
+
+    def _next(self) -> None:
+        done = self._waiting[0]
+        if not done.done():
+            done.set_result(None)
+        self._loop.call_soon(self._pause)
+
+    def _pause(self) -> None:
+        """Leave one step of the loop to him who was let go."""
+        self._waiting.popleft()
+        if self._waiting:
+            self._loop.call_soon(self._next)
+
+
 class Connection(asyncio.BufferedProtocol):
     """One kept-alive connection, one request at a time.
 
     Buffered: reading into a buffer that is already there costs less than a new one for each read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Turns) -> None:
         self._loop = asyncio.get_running_loop()
+        self._turns = turns
         self._exchange: Exchange | None = None
         self._done: asyncio.Future[None] | None = None
         self._transport: asyncio.Transport | None = None
@@ -228,4 +259,4 @@ class Connection(asyncio.BufferedProtocol):
         if exchange is not None:
             self._answered_s = exchange.ended_s
         if done is not None and not done.done():
-            done.set_result(None)
+            self._turns.wait(done)
