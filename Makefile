@@ -3,11 +3,9 @@ PYTHON ?= python3
 OUT ?= out
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check
+INSTALL := src/eagle_bench/builtin/installing.py
 CACHE ?= $(or $(EAGLE_BENCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/eagle-bench)
 VLLM := $(shell sed -n 's/^ *"vllm==\([0-9.]*\)".*/\1/p' pyproject.toml)
-# On a terminal pip shows how far it is.
-QUIET := $(shell [ -t 2 ] || echo --quiet --progress-bar off)
 PYTEST := $(PY) -m pytest
 CORE := tests/unit
 FAULTS := tests/e2e/test_fault_matrix.py
@@ -72,7 +70,7 @@ tests/browser/node_modules: tests/browser/package-lock.json
 # MkDocs lives by itself: it shares nothing with what is measured.
 $(VENV)-docs/installed: docs/requirements.txt
 	@$(PYTHON) -m venv $(VENV)-docs
-	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install $(QUIET) --no-deps --require-hashes -r docs/requirements.txt
+	@$(PYTHON) $(INSTALL) $(VENV)-docs/bin/python --no-deps --require-hashes -r docs/requirements.txt
 	@touch $@
 
 $(VENV)/bin/python:
@@ -82,20 +80,20 @@ $(VENV)/bin/python:
 $(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requirements.txt containers/bench/build_vllm.sh | $(VENV)/bin/python
 	@echo "making $(VENV): 1.7 GB on disk, a few minutes"
 	@echo "1/4 PyTorch for the CPU, 0.8 GB"
-	@$(PY) src/eagle_bench/builtin/install_torch.py $(PY)
+	@$(PY) $(INSTALL) $(PY) torch
 	@echo "2/4 vLLM $(VLLM), the client without kernels, 0.1 GB; built from source once, kept in $(CACHE)/wheels"
 	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
-	@$(PIP) install $(QUIET) --no-compile --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
+	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
 	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash, 0.8 GB"
-	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r containers/bench/requirements.txt
+	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps --require-hashes -r containers/bench/requirements.txt
 	@touch $@
 
 $(VENV)/installed: $(VENV)/packages pyproject.toml
 	@echo "4/4 eagle-bench"
-	@$(PIP) install $(QUIET) --no-compile --no-deps -e .
+	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps -e .
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed tests/requirements.txt
 	@echo "$$(grep -c '^[a-zA-Z].*==' tests/requirements.txt) packages for the tests, pinned by hash, 0.4 GB"
-	@$(PIP) install $(QUIET) --no-compile --no-deps --require-hashes -r tests/requirements.txt
+	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps --require-hashes -r tests/requirements.txt
 	@touch $@

@@ -166,6 +166,6 @@ def test_versions_that_stand_twice_are_the_same():
     (vllm,) = re.findall(r'"vllm==([\d.]+)"', pyproject)
     assert f"ARG VLLM_VERSION={vllm}\n" in (BENCH / "Dockerfile").read_text()
     torch = pins("torch-requirements.txt")["torch"].removesuffix("+cpu")
-    assert f'VERSION = "{torch}"' in (REPO / "src/eagle_bench/builtin/install_torch.py").read_text()
+    assert f'VERSION = "{torch}"' in (REPO / "src/eagle_bench/builtin/installing.py").read_text()
     times = {*re.findall(r"SOURCE_DATE_EPOCH=(\d+)", (BENCH / "Dockerfile").read_text() + CONFIG.read_text())}
     assert len(times) == 1

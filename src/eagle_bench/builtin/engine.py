@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eagle_bench.builtin import install_torch
+from eagle_bench.builtin import installing
 from eagle_bench.errors import EagleBenchError
 
 HERE = Path(__file__).parent
@@ -75,12 +75,10 @@ def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:
         say("making the engine's environment, once (about 2.5 GB, some minutes)")
         shutil.rmtree(folder / "venv", ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(folder / "venv")], "creating the environment")
-        say("installing PyTorch for the CPU, 0.8 GB")
         try:
-            install_torch.install(engine.python)
+            _install(engine.python, say)
         except RuntimeError as error:
-            raise EagleBenchError(str(error)) from None
-        _install(engine.python, say)
+            raise EagleBenchError(f"installing the engine failed: {error}") from None
         _repair(folder / "venv")
         say(f"converting {MODEL_ID} from its GGUF file (about half a minute)")
         partial = folder / "model.part"
@@ -95,7 +93,7 @@ def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:
 
 def _recipe() -> str:
     """Changes with whatever the environment and the model are made of."""
-    digest = hashlib.sha256(install_torch.VERSION.encode())
+    digest = hashlib.sha256(installing.VERSION.encode())
     for path in (REQUIREMENTS, CONVERT):
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -113,34 +111,12 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
 
 
 def _install(python: Path, say: Say) -> None:
+    say("installing PyTorch for the CPU, 0.8 GB")
+    installing.torch(python, say)
     wanted = len(re.findall(r"^[\w.-]+==", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE))
     say(f"installing {wanted} packages, pinned by hash, 1.5 GB")
     # --no-deps: the list is whole, and leaves out what vLLM only needs for images, sound and GPUs.
-    command = [
-        str(python),
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--require-hashes",
-        "--no-compile",
-        "--progress-bar",
-        "off",
-    ]
-    seen, told = 0, time.monotonic()
-    words: list[str] = []
-    with subprocess.Popen(
-        [*command, "-r", str(REQUIREMENTS)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as pip:
-        assert pip.stdout is not None
-        for line in pip.stdout:
-            words = [*words[-20:], line]
-            seen += line.startswith("Collecting ")
-            if time.monotonic() - told > 10:
-                told = time.monotonic()
-                say(f"{seen} of {wanted} packages fetched" if seen < wanted else "all fetched, installing")
-    if pip.returncode:
-        raise EagleBenchError(f"installing the engine failed: {''.join(words)[-800:].strip()}")
+    installing.install(python, ["--no-deps", "--require-hashes", "--no-compile", "-r", str(REQUIREMENTS)], say)
 
 
 def _repair(venv: Path) -> None:
