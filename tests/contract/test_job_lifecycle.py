@@ -21,7 +21,10 @@ import yaml
 from google.cloud import aiplatform, aiplatform_v1
 
 from contract.conftest import TINY_ENGINE, bearer
-from eagle_bench.adapters import vertex
+from eagle_bench.adapters import job_results, vertex
+from eagle_bench.adapters.vertex_machines import machine_awaited
+from eagle_bench.commands import waiting
+from eagle_bench.errors import ServiceError
 from eagle_bench.local_vertex.server import LocalVertex
 from eagle_bench.local_vertex.settings import Engine, Settings
 from eagle_bench.workload.prompts import read_staged, sha256_of
@@ -154,6 +157,8 @@ def test_the_baseline_of_a_job_has_the_only_machine_first(deploying, server, unt
         return "".join(path.read_text() for path in server.job_folder(run_id).glob("*deploy-endpoint.log"))
 
     until(lambda: "eagle3: waits for the machine that baseline uses" in told())
+    assert machine_awaited(name, "eagle3") == ("baseline",)
+    assert machine_awaited(name, "baseline") == ()
     where = ("--project", PLACE.project, "--location", PLACE.location)
     assert run("cleanup", run_id, *where, "--cancel", "--yes").returncode == 0
 
@@ -178,6 +183,9 @@ def test_a_failed_job_is_fetched(first, tmp_path):
 
 def test_a_job_goes_on_with_another_and_measures_only_what_is_missing(first, second, tmp_path):
     assert second.done.returncode == 0, second.done.stderr
+    end = second.done.stdout.partition(" the job is done\n")[2]
+    (decision,) = job_results.answer_of(second.name).decisions
+    assert " ".join(end.split()) == f"{decision.text} report and results: eagle-bench fetch {second.name}"
     run_id = first.name.rsplit("/", 1)[-1]
     assert (
         f"taken from {run_id}: baseline at concurrency 1 and 2, eagle3 at concurrency 1; measured now: "
@@ -217,6 +225,17 @@ def test_a_run_that_can_not_be_gone_on_with_is_refused(second, config, changes, 
     assert done.returncode != 0
     assert words in done.stderr
     assert "submitted" not in done.stdout
+
+
+def test_an_answer_that_can_not_be_read_is_told_and_costs_no_status(second, monkeypatch, capsys):
+    def refuse(*_: object) -> None:
+        raise ServiceError("Cloud Storage refuses to read it.", kind="permission")
+
+    monkeypatch.setattr(job_results, "download", refuse)
+    assert waiting.wait(second.name) == 0
+    shown = capsys.readouterr()
+    assert "its answer can't be read from here: Cloud Storage refuses to read it." in shown.err
+    assert shown.out.endswith(f"report and results: eagle-bench fetch {second.name}\n")
 
 
 def test_prompts_that_changed_are_noticed_before_anything_is_deployed(second, tmp_path):

@@ -94,6 +94,21 @@ def test_silence_is_broken_by_what_is_running_and_since_when() -> None:
     assert lines.of(state(*tasks, job="FAILED"), NOON + 4 * HEARTBEAT) == []
 
 
+def test_a_deploy_that_waits_for_the_machine_says_whose() -> None:
+    lines = JobLines(lambda variant: {"eagle3": ("baseline", "ngram")}.get(variant, ()))
+    tasks = tuple(
+        TaskState(str(number), "deploy-endpoint", "RUNNING", variant=variant, started=started)
+        for number, (variant, started) in enumerate((("eagle3", NOON), ("baseline", NOON), ("eagle3", None)))
+    )
+    lines.of(state(*tasks), NOON)
+    (said,) = lines.of(state(*tasks), NOON + HEARTBEAT)
+    assert said == (
+        "still running: deploy-endpoint of eagle3 since 12:00:00 (60 s; waits for the machine of baseline and ngram), "
+        "deploy-endpoint of baseline since 12:00:00 (60 s), "
+        "deploy-endpoint of eagle3 (waits for the machine of baseline and ngram)"
+    )
+
+
 def test_a_job_without_a_task_says_how_it_stands() -> None:
     lines = JobLines()
     assert lines.of(state(job="PENDING"), NOON) == []

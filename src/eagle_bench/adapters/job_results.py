@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from eagle_bench.adapters import storage
+from eagle_bench.adapters.result_files import read_comparison
 from eagle_bench.adapters.running_jobs import JobState, client_of, job_state
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
+from eagle_bench.comparison import Comparison
 from eagle_bench.errors import ServiceError
 
 # As the pipeline's tasks name them; Vertex AI puts each task's number behind its name.
 WANTED = re.compile(r"(.*/)?(benchmark[^/]*/cell|smoke-test[^/]*/checked|compare[^/]*/(comparison|report|summary))")
+COMPARED = re.compile(r"(.*/)?compare[^/]*/comparison")
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,23 @@ def look_up(job_name: str) -> JobResults:
     return JobResults(job_state(job, job_name), runtime.get("parameterValues", {}), _folders(job))
 
 
-def download(results: JobResults, folder: Path) -> dict[Path, str]:
+def answer_of(job_name: str) -> Comparison | None:
+    """The comparison that a job wrote; None where it did not come to that.
+
+    Raises:
+        ServiceError: the job can't be looked up, or its results may not be read.
+        InputError: what lies there is no comparison that can be read.
+    """
+    with TemporaryDirectory() as scratch:
+        found = download(look_up(job_name), Path(scratch), COMPARED)
+        return read_comparison(next(iter(found))) if found else None
+
+
+def download(results: JobResults, folder: Path, wanted: re.Pattern[str] = WANTED) -> dict[Path, str]:
     """Fetch what a job's tasks wrote of cells, comparison and report; each file with the address that it came from.
+
+    Args:
+        wanted: the names of what is fetched, from the job's folder on.
 
     Raises:
         ServiceError: it may not be read, or didn't arrive whole.
@@ -63,7 +82,7 @@ def download(results: JobResults, folder: Path) -> dict[Path, str]:
     found: dict[Path, str] = {}
     for number, address in enumerate(results.folders):
         target = folder / str(number)
-        for path in storage.download_tree(address, target, wanted=lambda name: WANTED.fullmatch(name) is not None):
+        for path in storage.download_tree(address, target, wanted=lambda name: wanted.fullmatch(name) is not None):
             found[path] = f"{address}/{path.relative_to(target).as_posix()}"
     return found
 

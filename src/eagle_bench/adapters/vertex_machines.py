@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eagle_bench.adapters.vertex_address import Place, address
+from eagle_bench.adapters.vertex_address import Place, address, on_this_machine
 from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_names import PREFIX, RUN_LABEL, VARIANT_LABEL, endpoint_id, label_value
-from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S
+from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, deploys_under_way
 from eagle_bench.errors import ServiceError
 
 IN_USE = "local-vertex machine: in use by "
@@ -43,6 +43,23 @@ class Ahead:
                 return UNKNOWN
             self._known[endpoint] = name
         return self._known[endpoint]
+
+
+def machine_awaited(job_name: str, variant: str) -> tuple[str, ...]:
+    """Whose machine a variant of a job waits for; empty where it waits for none, or that can't be told."""
+    from google.cloud import aiplatform_v1
+
+    if not on_this_machine():
+        return ()
+    place, run_id = Place.of(job_name), job_name.rsplit("/", 1)[-1]
+    try:
+        client = aiplatform_v1.ModelGardenServiceClient(**address(place.location).client_options())
+        for name in deploys_under_way(client, place, endpoint_id(run_id, variant)):
+            with told(f"look up {name}"):
+                return Ahead(run_id).of(client.get_operation({"name": name}, timeout=CALL_TIMEOUT_S))
+    except ServiceError:  # who waits for the job hears of a lost connection elsewhere
+        pass
+    return ()
 
 
 def _by_id(run_id: str, name: str) -> str | None:

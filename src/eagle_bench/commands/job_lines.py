@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from eagle_bench.adapters.job_tasks import TaskState
 from eagle_bench.adapters.running_jobs import JobState
 from eagle_bench.commands.states import in_words
-from eagle_bench.units import duration
+from eagle_bench.units import conjunction, duration
 
 HEARTBEAT = timedelta(minutes=1)
+DEPLOY = "deploy-endpoint"
 
 
 class JobLines:
-    """Turns the states of a job, one after another, into lines."""
+    """Turns the states of a job, one after another, into lines.
 
-    def __init__(self) -> None:
+    Args:
+        awaited: whose machine a variant waits for.
+    """
+
+    def __init__(self, awaited: Callable[[str], tuple[str, ...]] = lambda variant: ()) -> None:
+        self._awaited = awaited
         self._seen: dict[str, str] = {}
         self._spoke: datetime | None = None
 
@@ -33,12 +40,21 @@ class JobLines:
         if state.ended or now - self._spoke < HEARTBEAT:
             return []
         self._spoke = now
-        running = [_since(task, now) for task in state.tasks if task.state == "RUNNING" and not task.groups]
+        running = [self._since(task, now) for task in state.tasks if task.state == "RUNNING" and not task.groups]
         return [
             f"still running: {', '.join(running)}"
             if running
             else f"the job is {in_words(state.state)}; no task is running"
         ]
+
+    def _since(self, task: TaskState, now: datetime) -> str:
+        others = self._awaited(task.variant) if task.name == DEPLOY and task.variant else ()
+        waits = f"waits for the machine of {conjunction(list(others))}" if others else ""
+        if task.started is None:
+            return f"{task.label}{f' ({waits})' if waits else ''}"
+        passed = duration((now - task.started).total_seconds())
+        since = f"{task.started.astimezone(now.tzinfo):%H:%M:%S}"
+        return f"{task.label} since {since} ({passed}{f'; {waits}' if waits else ''})"
 
 
 def _change(task: TaskState) -> str:
@@ -46,10 +62,3 @@ def _change(task: TaskState) -> str:
     if task.started and task.ended:
         took = f" after {duration((task.ended - task.started).total_seconds())}"
     return f"{task.label}: {in_words(task.state)}{took}{f': {task.error}' if task.error else ''}"
-
-
-def _since(task: TaskState, now: datetime) -> str:
-    if task.started is None:
-        return task.label
-    passed = duration((now - task.started).total_seconds())
-    return f"{task.label} since {task.started.astimezone(now.tzinfo):%H:%M:%S} ({passed})"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime
+from functools import partial
 
 import click
 
 from eagle_bench.adapters import running_jobs
 from eagle_bench.adapters.vertex_address import Place
+from eagle_bench.adapters.vertex_machines import machine_awaited
 from eagle_bench.commands.interrupts import obey_signals, status_of
 from eagle_bench.commands.job_lines import JobLines
 from eagle_bench.commands.states import failures, in_words, unusable
-from eagle_bench.errors import NoUsableResult, ServiceError
+from eagle_bench.errors import EagleBenchError, NoUsableResult, ServiceError
 from eagle_bench.plain_text import plain_line
 
 PATIENCE_S = 3600.0
@@ -28,10 +30,11 @@ def wait(name: str) -> int:
         ServiceError: it can't be looked up any more, and runs on; or it is gone.
     """
     obey_signals()
-    lines, folder = JobLines(), running_jobs.artifacts_folder(name)
+    lines, folder = JobLines(partial(machine_awaited, name)), running_jobs.artifacts_folder(name)
     while True:
         try:
-            return _follow(name, lines, folder)
+            state = _follow(name, lines, folder)
+            break
         except KeyboardInterrupt as interrupt:
             status = status_of(str(interrupt))
             choice = _choice() if status == status_of("SIGINT") else "leave"
@@ -41,9 +44,10 @@ def wait(name: str) -> int:
             return _cancel(name)
         click.echo(f"{_runs_on(name)}\n{_how_to_end(name)}", err=True)
         return status
+    return _end(name, state)
 
 
-def _follow(name: str, lines: JobLines, folder: str | None) -> int:
+def _follow(name: str, lines: JobLines, folder: str | None) -> running_jobs.JobState:
     state: running_jobs.JobState | None = None
     try:
         for now in running_jobs.watch(name, patience_s=PATIENCE_S, on_trouble=_trouble):
@@ -56,15 +60,41 @@ def _follow(name: str, lines: JobLines, folder: str | None) -> int:
         error.hint = f"{error.hint or ''} {_runs_on(name)} {_how_to_end(name)}".strip()
         raise
     assert state is not None
-    if state.state != "SUCCEEDED":
-        answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
+    return state
+
+
+def _end(name: str, state: running_jobs.JobState) -> int:
+    """Say how a job ended, and its answer if it has one."""
+    succeeded = state.state == "SUCCEEDED"
+    answered = any(task.name.startswith("conclude") and task.state == "SUCCEEDED" for task in state.tasks)
+    if succeeded:
+        _say("the job is done")
+    if succeeded or answered:
+        _show_answer(name)
+    if not succeeded:
         link = running_jobs.console_link(name)
         raise (ServiceError if answered else NoUsableResult)(
             _ending(state, answered),
             hint=f"{f'{link} – ' if link else ''}what there is: eagle-bench fetch {name}",
         )
-    _say(f"the job is done; report and results: eagle-bench fetch {name}")
+    click.echo(f"report and results: eagle-bench fetch {name}")
     return 0
+
+
+def _show_answer(name: str) -> None:
+    """Print the decisions. That they can't be read from here says nothing of the job, so it is only told."""
+    from rich.console import Console
+
+    from eagle_bench.adapters.job_results import answer_of
+    from eagle_bench.report.terminal import print_decisions
+
+    try:
+        answer = answer_of(name)
+    except EagleBenchError as error:
+        click.echo(f"its answer can't be read from here: {plain_line(str(error))}", err=True)
+        return
+    if answer is not None:
+        print_decisions(answer, Console())
 
 
 def _gone(name: str, folder: str | None) -> ServiceError:

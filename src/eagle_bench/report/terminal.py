@@ -55,6 +55,11 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         )
     if comparison.warnings:
         console.print()
+    print_decisions(comparison, console)
+
+
+def print_decisions(comparison: Comparison, console: Console) -> None:
+    """Print the answer in words, a sentence for each variant."""
     for decision in comparison.decisions:
         style = {True: "bold green", False: "bold red", None: "bold yellow"}[decision.turn_on]
         console.print(Text(plain_line(decision.text), style=style))
