@@ -13,8 +13,10 @@ import pytest
 
 from eagle_bench.adapters import vertex, vertex_deploy
 from eagle_bench.errors import ServiceError
+from eagle_bench.progress import told
 from eagle_bench.serving import Serving
 from eagle_bench.tasks import deploy as task
+from eagle_bench.tasks import teardown
 from eagle_bench.variants import VariantSpec
 
 PLACE = vertex.Place("p", "us-central1")
@@ -44,6 +46,15 @@ def test_a_variant_is_deployed_labelled_and_torn_down(order):
     assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport(deleted=(made.endpoint, made.model))
     assert vertex.teardown(PLACE, "run", "base") == vertex.TeardownReport()
     assert vertex.leftovers(PLACE) == ()
+
+
+@pytest.mark.usefixtures("server")
+def test_what_is_given_back_is_said_in_words_and_its_names_are_in_the_log(capsys):
+    made = deploy()
+    teardown.teardown(PLACE.project, PLACE.location, "run", spec().model_dump())
+    lines = capsys.readouterr().out.splitlines()
+    assert [told(line) for line in lines if told(line)] == ["base: given back: endpoint and model"]
+    assert lines[-1] == f"deleted {made.endpoint}, {made.model}"
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ TRIALS = (
                     f"{kind}-once",
                     f"{what} fails once",
                     "teardown",
-                    rf"{kind}-once: (given back): \S+/endpoints/\S+, \S+/models/",
+                    rf"{kind}-once: (given back): endpoint and model",
                     "whole",
                     orders=(Order(f"{kind}-fails"),),
                 )

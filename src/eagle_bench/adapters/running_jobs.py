@@ -172,10 +172,10 @@ def cancel_and_give_back(job_name: str, say: Callable[[str], None]) -> JobState:
     state = cancel_and_wait(job_name)
     place, run_id = Place.of(job_name), job_name.rsplit("/", 1)[-1]
     left: list[Left] = []
-    for name in dict.fromkeys(made.id for made in leftovers(place, run_id)):
+    for name, variant in {made.id: made.variant for made in leftovers(place, run_id)}.items():
         report = teardown_id(place, name)
-        for resource in report.deleted:
-            say(f"given back: {resource}")
+        if report.deleted:
+            say(f"{variant or name}: given back: {report.given_back}")
         left += report.left
     if left:
         raise not_deleted(left)

@@ -14,6 +14,7 @@ from eagle_bench.adapters.vertex_errors import told
 from eagle_bench.adapters.vertex_names import PREFIX, RUN_LABEL, VARIANT_LABEL, endpoint_id, label_value, run_digest
 from eagle_bench.adapters.vertex_operations import CALL_TIMEOUT_S, cancel, deploys_under_way, wait
 from eagle_bench.errors import ServiceError
+from eagle_bench.units import conjunction
 
 UNDEPLOY_TIMEOUT_S = 1800.0
 HOPELESS = frozenset({"authentication", "permission"})
@@ -43,6 +44,12 @@ class TeardownReport:
     def clean(self) -> bool:
         """Whether nothing is left."""
         return not self.left
+
+    @property
+    def given_back(self) -> str:
+        """What was deleted, in words: "endpoint and model"; empty where there was nothing."""
+        kinds = [resource.split("/")[-2].removesuffix("s") for resource in self.deleted]
+        return conjunction(kinds) if kinds else ""
 
 
 @dataclass(frozen=True)

@@ -210,8 +210,8 @@ def _give_back(config: Config, run_id: str, say: Say) -> tuple[vertex.Left, ...]
     for spec in resolve(config):
         if spec.deployed:
             report = vertex.teardown(place, run_id, spec.id)
-            for resource in report.deleted:
-                say(f"given back: {resource}")
+            if report.deleted:
+                say(f"{spec.id}: given back: {report.given_back}")
             left += report.left
     for item in left:
         say(f"COULD NOT BE DELETED: {item.said}")

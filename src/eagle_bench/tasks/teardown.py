@@ -18,8 +18,7 @@ def give_back(place: vertex.Place, run_id: str, spec: VariantSpec) -> None:
     if not spec.deployed:
         return
     report = vertex.teardown(place, run_id, spec.id)
-    if report.deleted:
-        say(spec.id, f"given back: {', '.join(report.deleted)}")
+    _tell(spec.id, report)
     for item in report.left:
         say(spec.id, f"could not give back {item.resource} yet: {item.why}")
 
@@ -59,8 +58,14 @@ def teardown_all(
 def _deleted(project: str, location: str, run_id: str, spec: VariantSpec) -> tuple[vertex.Left, ...]:
     """Delete what a variant runs on; what could not be deleted comes back, and stands in the log."""
     report = vertex.teardown(vertex.Place(project, location), run_id, spec.id)
-    if report.deleted:
-        say(spec.id, f"given back: {', '.join(report.deleted)}")
+    _tell(spec.id, report)
     for item in report.left:
         say(spec.id, f"COULD NOT BE DELETED: {item.said}")
     return report.left
+
+
+def _tell(variant: str, report: vertex.TeardownReport) -> None:
+    """Say in words what was deleted; the full names are for the task's log alone."""
+    if report.deleted:
+        say(variant, f"given back: {report.given_back}")
+        print(f"deleted {', '.join(report.deleted)}", flush=True)
