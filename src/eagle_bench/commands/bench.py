@@ -136,7 +136,7 @@ def command(
     with _ended_before(started, heard):
         from eagle_bench.adapters import sources
         from eagle_bench.adapters.vllm_client import measure
-        from eagle_bench.commands import bench_server
+        from eagle_bench.commands import bench_progress, bench_server
         from eagle_bench.workload import cell_prompts
 
         out = cell_file.place(out, prompts_file)
@@ -161,9 +161,11 @@ def command(
         server = bench_server.reached(server, model)
         click.echo("starting vLLM's client; it takes some seconds to load", err=True)
 
-        def tell(progress: Progress) -> None:
+        tell = bench_progress.telling()
+
+        def on_progress(progress: Progress) -> None:
             started.set()
-            click.echo(str(progress), err=True)
+            tell(progress)
 
         result = measure(
             server,
@@ -183,7 +185,7 @@ def command(
                 precision=precision,
             ),
             tokenizer=folder,
-            on_progress=tell,
+            on_progress=on_progress,
             on_signal=heard.append,
         )
         started.set()
