@@ -137,9 +137,9 @@ WARNINGS: dict[WarningCode, Meaning] = {
         "look for what else differs: a prefix cache, another batch limit, another machine",
     ),
     "drift": Meaning(
-        "the rounds differ by more than their prompts explain (chi-squared, 5 %), and the level is open",
-        "take more rounds; on a machine of yours, let the variants take turns (`run --slots 2`); where neither would do, find "
-        "out what else runs there",
+        "the rounds differ by more than their prompts explain (chi-squared, 5 %)",
+        "where the level is open, take more rounds; on a machine of yours, let the variants take turns (`run --slots 2`); where "
+        "neither would do, or the level is faster or slower all the same, find out what else runs there",
     ),
     "slower_first_token": Meaning("output tokens come faster and the first one later", "weigh what your users feel"),
     "lower_throughput": Meaning("output tokens come faster and throughput is lower", "weigh what you pay for"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison, Losslessness, Plan, Warning
 from eagle_bench.losslessness import compare_answers, excess
+from eagle_bench.report.terminal import print_comparison
 from eagle_bench.results import CellResult
 from eagle_bench.variants import MACHINES
 from simulated_cells import BASELINE, EAGLE, Engine, cell
@@ -186,6 +189,21 @@ def test_drift_that_more_rounds_would_settle_gets_that_advice_alone() -> None:
     text = found("drift", comparison).text
     assert "Measure in more rounds (`repeats`, or `bench --rounds`)" in text
     assert "--slots" not in text and "Find out" not in text
+
+
+def test_drift_beside_a_sure_verdict_is_said_once_on_the_terminal() -> None:
+    drifting = [
+        cell(v, level, Engine(step_ms=s, drift=0.12), seed=4)
+        for v, s in (("baseline", 30), ("eagle3", 8))
+        for level in (1, 2)
+    ]
+    comparison = answer(*drifting)
+    assert [(level.verdict, level.drift) for level in comparison.comparisons] == [("faster", True)] * 2
+    shown = io.StringIO()
+    print_comparison(comparison, Console(file=shown, width=400))
+    (line,) = [line for line in shown.getvalue().splitlines() if "the endpoint drifted" in line]
+    assert line.startswith("! eagle3 at concurrency 1 and 2: ")
+    assert "not for what slowed one variant in all rounds" in line
 
 
 @pytest.mark.parametrize("why", ["interrupted: the measurement was ended from outside", "budget: used up"])
