@@ -55,6 +55,28 @@ def comparison(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.parametrize(
+    ("noted", "order"),
+    [
+        (
+            {"parameters": {"variants": [{"id": "base"}, {"id": "n-gram"}, {"id": "eagle3"}]}},
+            ["base", "n-gram", "eagle3", "b"],
+        ),
+        ({"parameters": [1]}, ["base", "b", "eagle3", "n-gram"]),
+        ("{", ["base", "b", "eagle3", "n-gram"]),
+    ],
+)
+@pytest.mark.parametrize("given", ["", "results"])
+def test_variants_stand_as_their_run_had_them(tmp_path: Path, given: str, noted: object, order: list[str]) -> None:
+    """What the run does not tell of comes behind, by name."""
+    write(tmp_path, {"run.json": noted})
+    write(
+        tmp_path / "results", {f"{name}.json": cell(name, 1, prompts=60) for name in ("n-gram", "base", "b", "eagle3")}
+    )
+    run(tmp_path / given if noted != "{" else tmp_path / "results", "--baseline", "base", "--out", tmp_path / "out")
+    assert comparison(tmp_path / "out")["variants"] == order
+
+
 def test_our_cells_in_a_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

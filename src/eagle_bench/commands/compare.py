@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,12 +138,13 @@ def command(
     from eagle_bench.commands.shown import show_files
     from eagle_bench.report.answer_files import answer_files
     from eagle_bench.report.terminal import print_comparison
+    from eagle_bench.runs.gathering import order_of
 
     if against is not None:
         _keep_reference(against, Path(out))
     cells = result_files.read_cells(files, [Label.parse(label) for label in labels])
     old = result_files.read_comparison(against) if against else None
-    plan = plan_of(cells, baseline, baseline_again).model_copy(
+    plan = plan_of(cells, baseline, baseline_again, order_of(files)).model_copy(
         update={
             "max_failure_rate": max_failure_rate,
             "allow_difference": allow_difference,
@@ -182,8 +184,11 @@ def _keep_reference(against: Path, out: Path) -> None:
             )
 
 
-def plan_of(cells: list[CellResult], baseline: str, again: str | None = None) -> Plan:
+def plan_of(cells: list[CellResult], baseline: str, again: str | None = None, order: Sequence[str] = ()) -> Plan:
     """The plan that a set of results stands for: all variants at all levels that any of them has.
+
+    Args:
+        order: of variants, as far as it is known; behind them come the others, by name.
 
     Raises:
         InputError: the baseline or its second run is not among them, or nothing else is.
@@ -193,7 +198,13 @@ def plan_of(cells: list[CellResult], baseline: str, again: str | None = None) ->
         raise InputError(
             f"--baseline {baseline!r}: the results are of {', '.join(sorted(variants))}.{did_you_mean(baseline, variants)}"
         )
-    others = tuple(sorted(variant for variant in variants if variant != baseline))
+    places = {variant: place for place, variant in enumerate(order)}
+    others = tuple(
+        sorted(
+            (variant for variant in variants if variant != baseline),
+            key=lambda variant: (places.get(variant, len(places)), variant),
+        )
+    )
     if not others:
         raise InputError(f"all results are of {baseline!r}: there is nothing to compare it with.")
     if again is not None and again not in others:

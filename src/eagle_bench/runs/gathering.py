@@ -7,7 +7,8 @@ them any more, they are compared here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,19 @@ class Gathered:
         part = self.cells - self.whole
         how = "" if not part else ", in part" if part == self.cells else f", {part} of them in part"
         return f"{cells} {'was measured and is' if self.cells == 1 else 'were measured and are'} kept{how}"
+
+
+def order_of(paths: Iterable[Path]) -> tuple[str, ...]:
+    """The order that variants have in the configs of the runs whose results these are; empty where none is told."""
+    folders = (path if path.is_dir() else path.parent for path in paths)
+    noted = dict.fromkeys(place / RUN for folder in folders for place in (folder, folder.resolve().parent))
+    found: dict[str, None] = {}
+    for path in noted:
+        # An order is never worth a failure: what can't be read, or is another program's, tells none.
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            variants = json.loads(path.read_bytes())["parameters"]["variants"]
+            found |= dict.fromkeys(str(variant["id"]) for variant in variants)
+    return tuple(found)
 
 
 def make_room(out: Path, say: Callable[[str], None]) -> Path:
