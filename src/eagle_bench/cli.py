@@ -98,5 +98,6 @@ def main(argv: list[str] | None = None) -> Any:
 def _fail(message: str, status: int, debug: bool) -> None:
     if debug:
         click.echo(plain(traceback.format_exc()), err=True)
-    click.echo(f"eagle-bench: {plain(message)}", err=True)
+    for line in filter(str.strip, plain(message).split("\n")):
+        click.echo(f"eagle-bench: {line}", err=True)
     sys.exit(status)

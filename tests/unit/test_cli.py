@@ -59,6 +59,12 @@ def test_each_kind_of_error_has_its_exit_status(failing, capsys, error, status):
         assert part in said
 
 
+def test_each_line_of_an_error_begins_alike(failing, capsys):
+    failing(InputError("a.yaml: `x` is wrong.\n\na.yaml: `y` is wrong."))
+    assert status_of(["fail"]) == 2
+    assert capsys.readouterr().err == "eagle-bench: a.yaml: `x` is wrong.\neagle-bench: a.yaml: `y` is wrong.\n"
+
+
 @pytest.mark.parametrize("arguments", [["--debug", "fail"], ["fail", "--debug"]])
 def test_debug_shows_the_traceback(failing, capsys, arguments):
     failing(InputError("`x` is wrong."))
