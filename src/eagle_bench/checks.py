@@ -18,6 +18,7 @@ from eagle_bench.grid import Grid, cut_short
 from eagle_bench.losslessness import excess
 from eagle_bench.pairing import different_prompts, unproven_prompts
 from eagle_bench.results import CellResult
+from eagle_bench.settings_checks import shared_host as _hosts
 from eagle_bench.settings_checks import unequal_settings as _settings
 from eagle_bench.units import count, percent, significant
 
@@ -38,6 +39,7 @@ def warnings(
         _failures,
         provenance.earlier_run,
         _settings,
+        _hosts,
         _served,
         _prompts,
         _tokens,

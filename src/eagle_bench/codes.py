@@ -29,6 +29,7 @@ WarningCode = Literal[
     "earlier_run",
     "unequal_settings",
     "allowed_difference",
+    "shared_host",
     "server_model",
     "prompts_reused",
     "different_prompts",
@@ -90,6 +91,10 @@ WARNINGS: dict[WarningCode, Meaning] = {
     "allowed_difference": Meaning(
         "the variants differ in more than speculation, and the config's `allow_difference` allows it",
         "read the speed-up as that of both",
+    ),
+    "shared_host": Meaning(
+        "a run measured servers at one host side by side: if that is one machine, they may have slowed each other",
+        "measure one after the other with `bench`",
     ),
     "server_model": Meaning(
         "the servers name different models; deployments name freely, so it is only said",

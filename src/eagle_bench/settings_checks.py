@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eagle_bench.comparison import Warning
 from eagle_bench.grid import Grid
+from eagle_bench.hosts import host_of, on_one
 from eagle_bench.results import CellResult
 
 # What may differ between variants: everything else in these two places is a difference of the experiment.
@@ -72,6 +73,21 @@ def _beyond_speculation(grid: Grid) -> Iterator[Warning]:
                 "a speed-up is of both, not of speculation alone."
             )
             yield Warning(code="allowed_difference", variant=variant, text=text)
+
+
+def shared_host(grid: Grid) -> Iterator[Warning]:
+    """Variants at URLs of one host that a run measured: it measures them side by side."""
+    sharing: dict[tuple[str, str | None], dict[str, None]] = {}  # (host, run) -> variants
+    for cell in grid.good():
+        url = grid.plan.settings.get(cell.variant, {}).get("url")
+        if url and (host := host_of(url)):
+            sharing.setdefault((host, cell.run_id), {})[cell.variant] = None
+    for said in dict.fromkeys(on_one(host, list(names)) for (host, _), names in sharing.items() if len(names) > 1):
+        text = (
+            f"{said} and were measured side by side: if that is one machine, they may have slowed each other. Measure one "
+            "after the other with `bench`."
+        )
+        yield Warning(code="shared_host", text=text)
 
 
 def changed_work(one: CellResult, other: CellResult) -> list[tuple[str, object, object]]:

@@ -103,6 +103,23 @@ def test_tables_can_be_scrolled_by_keyboard(page: Page) -> None:
     assert inside is True
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_an_edge_beyond_which_there_is_more_lies_in_a_shade(page: Page, dark: bool) -> None:
+    def edge(table: str, side: str) -> str:
+        """A strip of the caption's height at an edge, in which nothing is written."""
+        script = f"(r => [r.left, r.right, r.top + scrollY])(document.querySelector('{table}').getBoundingClientRect())"
+        left, right, top = page.evaluate(script)
+        clip = {"x": left + 2 if side == "left" else right - 6, "y": top + 14, "width": 4, "height": 12, "scale": 1}
+        return str(page.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"])
+
+    page.open(GOLDEN / "six_levels_three_variants.html", width=390, height=800, dark=dark, scripts=False)
+    wide, whole = '[aria-labelledby="t-settings"]', '[aria-labelledby="t-verdicts"]'
+    plain = edge(whole, "left")
+    assert edge(whole, "right") == plain == edge(wide, "left") != edge(wide, "right")
+    page.evaluate(f"document.querySelector('{wide}').scrollLeft = 9999")
+    assert edge(wide, "right") == plain != edge(wide, "left")
+
+
 def test_scripts_in_texts_do_not_run(page: Page) -> None:
     page.open(GOLDEN / "hostile.html")
     page.evaluate("window.alert = () => { window.ran = true }")

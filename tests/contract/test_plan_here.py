@@ -59,10 +59,16 @@ def test_of_the_built_in_engine_what_is_here_is_checked(plan, config):
         assert word not in said, word
 
 
+def test_the_built_in_engine_is_reckoned_with_at_the_pace_of_a_cpu(plan):
+    assert "Assumed, not measured: 20 to 120 ms a token, " in plan(OWN)[1]
+    assert "Assumed, not measured: 8 to 12 ms a token, " in plan(OWN, "--ms-per-token", "8-12")[1]
+
+
 def test_a_config_for_vertex_ai_is_asked_about_there(plan):
     status, said = plan({**OWN, **PLACE, "model": "meta/llama@1"})
     assert status == 0, said
     assert "credentials" in said and "engine" not in said
+    assert "Assumed, not measured: 5 to 20 ms a token, " in said
 
 
 @pytest.mark.parametrize(

@@ -346,3 +346,25 @@ def test_a_budget_that_was_used_up_says_what_is_missing() -> None:
     comparison = answer(before, after, missing)
     assert "1 cell of 4 not measured and 1 cell cut short" in found("budget", comparison).text
     assert not [w for w in comparison.warnings if w.code == "client"]
+
+
+URLS = {"baseline": {"url": "http://localhost:8000/v1"}, "eagle3": {"url": "http://127.0.0.1:8001/v1"}}
+
+
+def test_servers_of_one_host_that_were_measured_side_by_side_are_said() -> None:
+    text = found("shared_host", answer(*pair(), settings=URLS)).text
+    assert text.startswith("baseline and eagle3 both run on 127.0.0.1 and were measured side by side")
+
+
+@pytest.mark.parametrize(
+    ("settings", "run_id"),
+    [
+        (URLS | {"eagle3": {"url": "http://10.0.0.7:8001/v1"}}, "simulated"),
+        (URLS, "an earlier one"),  # not measured at that time
+        ({"baseline": {"machine": "this-machine"}, "eagle3": {"machine": "this-machine"}}, "simulated"),  # in turns
+        ({}, "simulated"),  # files of `bench`
+    ],
+)
+def test_servers_that_were_not_side_by_side_on_one_host_are_not(settings: dict[str, Any], run_id: str) -> None:
+    comparison = answer(*pair(run_id=run_id), settings=settings)
+    assert not [warning for warning in comparison.warnings if warning.code == "shared_host"]

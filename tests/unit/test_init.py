@@ -87,6 +87,9 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
         ([], "Give --project"),
         (DEPLOY[2:], "Give --project"),
         ([*DEPLOY, "--accelerator", "L4"], "TYPE=COUNT"),
+        ([*DEPLOY, "--model", "img:1"], "--model 'img:1': it must be publisher/model@version of Model Garden, or a"),
+        ([*DEPLOY, "--model", "llama"], "or a Hugging Face id (owner/name)"),
+        ([*DEPLOY, "--tokenizer", "img:1"], "--tokenizer 'img:1': it must be a Hugging Face id (owner/name), a gs://"),
         ([*DEPLOY, "--accelerator", "NVIDIA_H1000=8"], "Did you mean `NVIDIA_H100_80GB`?"),
         ([*DEPLOY, "--accelerator", "NVIDIA_L4=2"], "2 NVIDIA_L4 are in: g2-standard-24"),
         ([*DEPLOY, "--service-account", "bench"], "an account's e-mail address"),
@@ -148,6 +151,7 @@ def test_at_a_terminal_it_asks(tmp_path):
             "",  # the account: none
             "hf_abc",  # the token in the place of its name: again, and not a word of it
             "projects/p/secrets/hf/versions/1",
+            "img:1",  # no model: again
             "meta-llama/Llama-3.1-8B-Instruct",
             "",
             "vllm:1",
@@ -173,6 +177,7 @@ def test_at_a_terminal_it_asks(tmp_path):
     assert config.hf_token_secret == "projects/p/secrets/hf/versions/1"
     assert b"'b/x': it must be a gs:// folder" in complaints
     assert b"hf_token_secret: it must be a name" in complaints
+    assert b"'img:1': it must be publisher/model@version" in complaints
     assert b"hf_abc" not in complaints
 
 
@@ -267,7 +272,19 @@ def test_a_token_in_the_place_of_its_name_is_refused_and_not_said_again(tmp_path
 def test_all_flags_that_are_missing_are_named_at_once(tmp_path):
     done = CliRunner().invoke(command, ["--project", "p", "-o", str(tmp_path / "b.yaml")])
     assert done.exit_code == 2
-    assert "Give --bucket, --model, --image: there is no terminal to ask at." in done.output
+    assert "Give --bucket, --model, --image: there is no terminal to ask at. For a model of Model Garden" in done.output
+    assert "give --tokenizer, too" in " ".join(done.output.split())
+    done = CliRunner().invoke(command, ["--model", "meta/llama4@scout", "-o", str(tmp_path / "b.yaml")])
+    assert "Give --project, --bucket, --tokenizer, --image: there is no terminal to ask at." in done.output
+    assert "too." not in done.output
+
+
+@pytest.mark.parametrize("name", ["a/b", "a/b@main", "gs://b/x", "/models/x", "./x", "here"])
+def test_a_tokenizer_is_an_id_or_a_folder(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    urls = ["--url", "plain=http://127.0.0.1:8000/v1", "--url", "eagle3=http://127.0.0.1:8001/v1"]
+    assert written(tmp_path / "b.yaml", *urls, "--tokenizer", name)[0].tokenizer == name
 
 
 def test_every_line_that_is_offered_can_be_taken():

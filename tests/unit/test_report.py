@@ -16,7 +16,7 @@ from rich.console import Console
 import golden_file
 from eagle_bench.analysis import compare
 from eagle_bench.comparison import Comparison, Plan, Warning
-from eagle_bench.report import cell, charts, html, markdown, scalars, tables, terminal
+from eagle_bench.report import cell, charts, html, markdown, scalars, setup_tables, tables, terminal
 from eagle_bench.report.tables import measured
 from eagle_bench.results import CellResult
 from reports import CASES, HOSTILE, hostile, one_level, six_levels_three_variants, variant_failed
@@ -195,6 +195,20 @@ def _head_of(page: str, line: str) -> str:
     """The head of the table in which a line stands."""
     block = next(block for block in page.split("\n\n") if line in block.splitlines())
     return block.splitlines()[0]
+
+
+def test_the_tables_of_the_set_up_say_what_they_say_it_of() -> None:
+    comparison = six_levels_three_variants()
+    settings = setup_tables.settings(comparison)
+    assert settings is not None and settings.heads == ("Setting", *comparison.variants, "Between variants")
+    assert {row[0]: row[-1] for row in settings.rows}["args"] == "differs"
+    given = [simulated("baseline", 1), simulated("eagle3", 1, EAGLE)]
+    for one in given:
+        one["environment"] = {"vllm": "0.33.0", "machine": "x"}
+    cells = tuple(CellResult.model_validate(one) for one in given)
+    environment = setup_tables.environment(comparison.model_copy(update={"cells": cells}))
+    assert environment is not None
+    assert [row[0] for row in environment.rows] == ["machine", "vllm (benchmark client, not server)"]
 
 
 def test_the_page_of_a_failed_variant_says_so_first() -> None:

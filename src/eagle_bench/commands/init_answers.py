@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
+from eagle_bench.adapters.hugging_face import MODEL
 from eagle_bench.secrecy import SECRET_NAME
 
 # What an answer must look like, and in words.
 FORMS = {
+    "model": (MODEL.pattern, "publisher/model@version of Model Garden, or a Hugging Face id (owner/name)"),
+    "tokenizer": (
+        rf"{MODEL.pattern}|gs://[^/\s]+.*|[/.~].*",
+        "a Hugging Face id (owner/name), a gs:// folder, or a folder that exists",
+    ),
     "bucket": (r"gs://[^/\s]+.*", "a gs:// folder, such as gs://my-bucket/eagle-bench"),
     "accelerator": (r"[^=\s]+=[1-9]\d*", "TYPE=COUNT, such as NVIDIA_L4=1"),
     "engine": (r"sglang|vllm", "sglang or vllm"),
@@ -50,7 +57,10 @@ class Answers:
         if self._asks:
             return ask(question, default, lambda said: _usable(name, said))
         if default is None:
-            raise click.UsageError(f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at.")
+            said = f"Give {', '.join(self._missing) or flag}: there is no terminal to ask at."
+            if "--model" in self._missing and not self._given.get("tokenizer"):
+                said += " For a model of Model Garden (publisher/model@version) give --tokenizer, too."
+            raise click.UsageError(said)
         return default
 
     def refuse_unused(self, when: str) -> None:
@@ -88,7 +98,7 @@ def _flag(name: str) -> str:
 
 def _usable(name: str, answer: str, flag: str = "") -> str:
     pattern, wanted = FORMS.get(name, (r"\S.*", "a value"))
-    if not re.fullmatch(pattern, answer):
+    if not (re.fullmatch(pattern, answer) or (name == "tokenizer" and Path(answer).is_dir())):
         said = [flag] if flag else []
         if name not in UNSHOWN:
             said.append(repr(answer))

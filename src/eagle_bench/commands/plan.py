@@ -88,7 +88,8 @@ def command(
         config_file.require(given, ("project", "location"), source=str(config))  # the check of the bucket has the third
     checks = tuple(planning.checks(given, template=template, images=images, engines=engines))
     local = here or on_this_machine()  # Local Vertex has no other machine, whatever the config names
-    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=local), checks, here=local)
+    builtin = local and engines is None and planning.served_by_builtin(given)
+    plan = run_plan(given, _assumptions(ms_per_token, answer_tokens, here=local, builtin=builtin), checks, here=local)
     if as_json:
         click.echo(plan.model_dump_json(indent=1))
     else:
@@ -97,13 +98,13 @@ def command(
 
 
 def _assumptions(
-    ms_per_token: tuple[float, float] | None, answer_tokens: tuple[float, float] | None, *, here: bool
+    ms_per_token: tuple[float, float] | None, answer_tokens: tuple[float, float] | None, *, here: bool, builtin: bool
 ) -> Assumptions:
-    from eagle_bench.estimate import ON_THIS_MACHINE, Assumptions, Range
+    from eagle_bench.estimate import BUILTIN_ENGINE, ON_THIS_MACHINE, Assumptions, Range
 
     given = {"ms_per_token": ms_per_token, "tokens_per_answer": answer_tokens}
     found = {key: Range(low=pair[0], high=pair[1]) for key, pair in given.items() if pair}
-    return Assumptions(**found, **(ON_THIS_MACHINE if here else {}))
+    return Assumptions(**{**(ON_THIS_MACHINE if here else {}), **(BUILTIN_ENGINE if builtin else {}), **found})
 
 
 def _print(plan: RunPlan) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eagle_bench.adapters import sources
+from eagle_bench.builtin.engine import MODEL_ID
 from eagle_bench.config import ON_VERTEX_AI, Config
 from eagle_bench.errors import InputError
 from eagle_bench.planning.cloud_checks import answered
@@ -43,6 +44,11 @@ def engine_checks(config: Config, engines: Path | None) -> Iterator[Check]:
     folder = settings.model_folder(config.tokenizer or "")
     if folder is not None:
         yield answered("tokenizer", lambda: _tokenizer(config, folder, made=made))
+
+
+def served_by_builtin(config: Config) -> bool:
+    """Whether the built-in engine serves what this config deploys, where no engines of this machine are named."""
+    return config.model == MODEL_ID and any(variant.deployed for variant in config.variants)
 
 
 def _tokenizer(config: Config, folder: Path, *, made: bool) -> str:

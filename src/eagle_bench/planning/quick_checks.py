@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from urllib.parse import urlsplit
 
 from eagle_bench.adapters.running_servers import Seen, look
 from eagle_bench.adapters.vertex_address import on_this_machine
 from eagle_bench.adapters.vertex_request import ONLY_WITH_IMAGE, no_image
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
+from eagle_bench.hosts import host_of, on_one
 from eagle_bench.machines import MACHINES
 from eagle_bench.nearest import did_you_mean
 from eagle_bench.run_plan import Check
 from eagle_bench.units import conjunction
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def machine_checks(config: Config) -> Iterator[Check]:
@@ -83,14 +81,12 @@ def host_checks(config: Config) -> Iterator[Check]:
     """Whether variants at URLs share a host: they are measured side by side, and may share a machine there."""
     sharing: dict[str, list[str]] = {}
     for variant in config.variants:
-        if variant.url and (host := urlsplit(variant.url).hostname):
-            sharing.setdefault(LOOPBACK[0] if host in LOOPBACK else host, []).append(variant.id)
-    shared = {host: names for host, names in sharing.items() if len(names) > 1}
+        if variant.url and (host := host_of(variant.url)):
+            sharing.setdefault(host, []).append(variant.id)
+    shared = [on_one(host, names) for host, names in sharing.items() if len(names) > 1]
     if not shared:
         return
-    text = "; ".join(
-        f"{conjunction(names)} {'both' if len(names) == 2 else 'all'} run on {host}" for host, names in shared.items()
-    )
+    text = "; ".join(shared)
     hint = "Measure one after the other with `bench` (docs/two-endpoints.md)."
     yield Check(
         name="hosts", status="warning", text=f"{text}: measured side by side they may slow each other.", hint=hint

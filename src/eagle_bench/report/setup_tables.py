@@ -6,6 +6,8 @@ from eagle_bench.comparison import Comparison
 from eagle_bench.report.table import Table
 from eagle_bench.units import NOTHING
 
+_OF_CLIENT = ("vllm", "python")  # a server may well run another version of the same
+
 
 def settings(comparison: Comparison) -> Table | None:
     """The variants' settings side by side; a last column says which differ."""
@@ -17,7 +19,7 @@ def settings(comparison: Comparison) -> Table | None:
     for key in names:
         values = [plan.settings.get(variant, {}).get(key, NOTHING) for variant in comparison.variants]
         rows.append((key, *values, "same" if len(set(values)) == 1 else "differs"))
-    return Table("Settings of the variants", ("Setting", *comparison.variants, ""), tuple(rows))
+    return Table("Settings of the variants", ("Setting", *comparison.variants, "Between variants"), tuple(rows))
 
 
 def environment(comparison: Comparison) -> Table | None:
@@ -31,7 +33,11 @@ def environment(comparison: Comparison) -> Table | None:
     if not seen:
         return None
     rows = tuple(
-        (key, *(", ".join(by_variant.get(variant, [NOTHING])) for variant in comparison.variants))
+        (_called(key), *(", ".join(by_variant.get(variant, [NOTHING])) for variant in comparison.variants))
         for key, by_variant in sorted(seen.items())
     )
     return Table("Environment, as each variant's results tell it", ("", *comparison.variants), rows)
+
+
+def _called(key: str) -> str:
+    return f"{key} (benchmark client, not server)" if key in _OF_CLIENT else key

@@ -37,8 +37,15 @@ class Course:
         return self._ended + self._running()
 
     def left_s(self, done: int) -> float | None:
-        """Seconds that the rest would take at the pace so far; None before anything is done."""
-        return (time.perf_counter() - self._began_s) / done * (self._at.total - done) if done else None
+        """Seconds that the rest would take at the pace so far; None before anything is done.
+
+        What is in flight counts half: when the first of many is done, the others nearly are, and the pace is theirs, too.
+        """
+        if not done:
+            return None
+        rest = self._at.total - done
+        half = min(self._at.concurrency, rest) / 2
+        return (time.perf_counter() - self._began_s) / (done + half) * (rest - half)
 
     def begin(self, total: int, rounds: int) -> None:
         """Count from nothing again: so many requests, in so many rounds."""
