@@ -42,15 +42,14 @@ class Arrivals(socket.socket):
 
 
 class Listener(socket.socket):
-    """A listening socket; `connections` has what it accepted, by file descriptor."""
+    """A bound socket for a server to listen at; `connections` has what it accepted, by file descriptor."""
 
-    def __init__(self, port: int, backlog: int = 4096) -> None:
+    def __init__(self, port: int) -> None:
         super().__init__(socket.AF_INET, socket.SOCK_STREAM)
         self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.bind(("127.0.0.1", port))
         if _STAMPS:  # here: connections inherit it, and what comes before they are accepted is stamped, too
             self.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
-        self.listen(backlog)
         self.connections: dict[int, Arrivals] = {}
 
     def accept(self) -> tuple[Arrivals, object]:

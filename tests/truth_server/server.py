@@ -3,7 +3,8 @@
 It sends known tokens on a known timetable, stamps each chunk just before it is written
 (`time.perf_counter()`, one clock for all processes of a machine), and gives the record away at
 `GET /journal`. A request has come when the kernel has its last byte (`arrival`), not when this process finds time to
-read it: what waits here while others are answered is this server's delay, and no client's. Standard library only; nothing of the product is used, so it can judge it.
+read it: what waits here while others are answered is this server's delay, and no client's. Standard library only; nothing of the
+product is used, so it can judge it.
 
     python tests/truth_server/server.py --port 8123 --tokens 48 --tokens-per-chunk 3 --mode role-first
 
