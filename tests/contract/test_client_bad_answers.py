@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from contract.client_runs import MARK, staged, warm
 from eagle_bench.adapters.vllm_client import Target, engine, measure
 from eagle_bench.adapters.vllm_client.event_loop import event_loop
+from eagle_bench.adapters.vllm_client.exchange import Exchange
 from eagle_bench.adapters.vllm_client.pages import served_model
 from eagle_bench.adapters.vllm_client.target import address
-from eagle_bench.adapters.vllm_client.wire import Connection, Exchange, Turns
+from eagle_bench.adapters.vllm_client.wire import Connection, Turns
 from eagle_bench.errors import InputError
 from eagle_bench.results import CellResult, CellSettings
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from eagle_bench.adapters.vllm_client import http1
 from eagle_bench.adapters.vllm_client.answer import read_answer
+from eagle_bench.adapters.vllm_client.exchange import Exchange
 from eagle_bench.adapters.vllm_client.failures import error_kind
-from eagle_bench.adapters.vllm_client.wire import Exchange
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 

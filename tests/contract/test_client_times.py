@@ -19,8 +19,9 @@ import pytest
 from contract.client_runs import MARK, cell
 from eagle_bench.adapters.vllm_client import rounds
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
+from eagle_bench.adapters.vllm_client.exchange import LONGEST_BYTES, Exchange
 from eagle_bench.adapters.vllm_client.pool import Pool
-from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Exchange, Turns
+from eagle_bench.adapters.vllm_client.wire import Turns
 from eagle_bench.metrics import tpot_ms
 from eagle_bench.results import CellResult
 from truth_server import floor, oracle

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eagle_bench.adapters.artifact_registry_errors import Repository, as_agreed, refused, told
 from eagle_bench.adapters.vertex_address import credentials
-from eagle_bench.errors import EagleBenchError, InputError, ServiceError, because
+from eagle_bench.errors import InputError
 
 TIMEOUT_S = 60.0
 REPOSITORY = re.compile(r"https://(?P<location>[a-z0-9-]+)-kfp\.pkg\.dev/(?P<project>[^/\s]+)/(?P<name>[a-z0-9-]+)/?")
@@ -29,27 +29,6 @@ MANIFESTS = (
 )
 
 
-@dataclass(frozen=True)
-class Repository:
-    """A repository of Artifact Registry, as its messages name it."""
-
-    kind: str  # "kfp" or "docker", as gcloud calls the format
-    location: str
-    project: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"the repository {self.name} in region {self.location} of project {self.project}"
-
-    @property
-    def command(self) -> str:
-        """What makes it."""
-        return (
-            f"gcloud artifacts repositories create {self.name} --repository-format={self.kind} "
-            f"--location={self.location} --project={self.project}"
-        )
-
-
 def upload_template(template: Path, repository: str, tags: Iterable[str]) -> str:
     """Put a compiled pipeline into a repository, and give the address of the version that it became.
 
@@ -63,8 +42,8 @@ def upload_template(template: Path, repository: str, tags: Iterable[str]) -> str
     """
     tags = tuple(tags)
     there = upload_place(repository, tags)
-    told = _told(there, f"put the template into {there}", role="roles/artifactregistry.writer")
-    with told, _as_agreed("put the template"):
+    explained = told(there, f"put the template into {there}", role="roles/artifactregistry.writer")
+    with explained, as_agreed("put the template"):
         package, version = _templates(repository).upload_pipeline(str(template), tags=list(tags))
         if not VERSION.fullmatch(version):
             raise ValueError(f"{package}/{version}")
@@ -111,7 +90,7 @@ def check_upload(address: str) -> Repository | None:
         return None
     doing, role = f"put anything into {there}", "roles/artifactregistry.writer"
     resource = f"projects/{there.project}/locations/{there.location}/repositories/{there.name}"
-    with _told(there, doing, role=role), _as_agreed("say what this account may do"):
+    with told(there, doing, role=role), as_agreed("say what this account may do"):
         answer = AuthorizedSession(credentials()).post(
             f"https://artifactregistry.googleapis.com/v1/{resource}:testIamPermissions",
             json={"permissions": [UPLOAD]},
@@ -119,7 +98,7 @@ def check_upload(address: str) -> Repository | None:
         )
         answer.raise_for_status()
         if UPLOAD not in answer.json().get("permissions", []):
-            raise _refused(403, f"it lacks {UPLOAD}", there, doing, role, "repository")
+            raise refused(403, f"it lacks {UPLOAD}", there, doing, role, "repository")
     return there
 
 
@@ -151,7 +130,7 @@ def pinned_template(address: str) -> str:
         raise InputError(f"{address}: names a repository, no template in it: add /PACKAGE/TAG.")
     if found["version"].startswith("sha256:"):
         return address
-    with reading_template(address), _as_agreed("look up the tag"):
+    with reading_template(address), as_agreed("look up the tag"):
         tag = _templates(address.removesuffix(f"/{found['package']}/{found['version']}")).get_tag(
             found["package"], found["version"]
         )
@@ -163,7 +142,7 @@ def pinned_template(address: str) -> str:
 def reading_template(address: str) -> Iterator[None]:
     """Say what it means when a template can't be read, whoever reads it in the block."""
     there = template_repository(address)
-    with _told(there, f"read the template {address}", role="roles/artifactregistry.reader", what="template"):
+    with told(there, f"read the template {address}", role="roles/artifactregistry.reader", what="template"):
         yield
 
 
@@ -201,7 +180,7 @@ def _check_image(image: str, found: re.Match[str]) -> None:
     there = Repository("docker", found["location"], found["project"], found["name"])
     reference = found["digest"] or found["tag"] or "latest"
     path = f"{found['project']}/{found['name']}/{found['image']}"
-    with _told(there, f"find the image {image}", role="roles/artifactregistry.reader", what="image"):
+    with told(there, f"find the image {image}", role="roles/artifactregistry.reader", what="image"):
         session = AuthorizedSession(credentials())
         url = f"https://{found['host']}/v2/{path}/manifests/{reference}"
         session.get(url, headers={"Accept": MANIFESTS}, timeout=TIMEOUT_S).raise_for_status()
@@ -212,82 +191,3 @@ def _templates(repository: str) -> Any:
     from kfp.registry import RegistryClient
 
     return RegistryClient(host=repository.rstrip("/"), auth=credentials())
-
-
-@contextmanager
-def _as_agreed(doing: str) -> Iterator[None]:
-    """Name an answer of 200 that is not the registry's, which Google's clients read as if it were."""
-    try:
-        yield
-    except (ValueError, KeyError, TypeError) as error:
-        raise ServiceError(
-            f"What answered in place of Artifact Registry did not {doing}: {type(error).__name__}: {str(error)[:100]}.",
-            kind="unavailable",
-            hint="A proxy on the way may answer with a page of its own: check the network.",
-        ) from error
-
-
-@contextmanager
-def _told(there: Repository, doing: str, *, role: str, what: str = "repository") -> Iterator[None]:
-    """Say what the clients' exceptions mean here, with the repository, the region and the role."""
-    import google.auth.exceptions
-    import requests
-
-    try:
-        yield
-    except EagleBenchError:
-        raise
-    except google.auth.exceptions.GoogleAuthError as error:
-        raise _refused(401, str(error), there, doing, role, what) from error
-    except requests.HTTPError as error:
-        answer = error.response
-        raise _refused(answer.status_code, _words(answer.text), there, doing, role, what) from error
-    except OSError as error:  # no connection, and urllib's HTTPError with which aiplatform reads templates
-        code = getattr(error, "code", None)
-        if isinstance(code, int):
-            raise _refused(code, _words(error.read().decode(errors="replace")), there, doing, role, what) from error  # type: ignore[attr-defined]
-        raise ServiceError(
-            because(f"Artifact Registry can't be reached to {doing}", error),
-            kind="unavailable",
-            hint=f"Check the network, and that {there.location} is a region.",
-        ) from error
-
-
-def _refused(code: int, words: str, there: Repository, doing: str, role: str, what: str) -> ServiceError:
-    if code == 401:
-        return ServiceError(
-            because(f"Artifact Registry takes no credentials to {doing}", words),
-            kind="authentication",
-            hint="Sign in: gcloud auth application-default login.",
-        )
-    if code == 403:
-        return ServiceError(
-            because(f"Artifact Registry does not let this account {doing}", words),
-            kind="permission",
-            hint=f"Grant it {role} on {there.name}, or check that it exists in {there.location}: `{there.command}`.",
-        )
-    if code == 404:
-        repository_missing = what == "repository" or re.search(r"repository", words, re.IGNORECASE)
-        missing = f"{there} is not there" if repository_missing else f"the {what} is not there"
-        hint = (
-            f"Check the region, or make it: `{there.command}`."
-            if repository_missing
-            else f"Check its name and tag in {there}."
-        )
-        return ServiceError(because(f"Artifact Registry can't {doing}: {missing}", words), kind="not-found", hint=hint)
-    return ServiceError(because(f"Artifact Registry refused to {doing} ({code})", words))
-
-
-def _words(body: str) -> str:
-    """What a refusal says, in whichever of the registries' forms."""
-    import json
-
-    try:
-        data = json.loads(body)
-    except ValueError:
-        return " ".join(re.sub(r"<[^>]+>", " ", body).split())[:300]
-    errors = data.get("errors") if isinstance(data, dict) else None
-    if isinstance(errors, list) and errors and isinstance(errors[0], dict):
-        return str(errors[0].get("message", ""))[:300]
-    error = data.get("error") if isinstance(data, dict) else None
-    return str(error.get("message", "") if isinstance(error, dict) else data)[:300]

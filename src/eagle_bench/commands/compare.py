@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eagle_bench.adapters import result_files
-from eagle_bench.adapters.result_files import Label
+from eagle_bench.adapters.result_labels import Label
 from eagle_bench.commands import json_output
 from eagle_bench.comparison import Comparison, Plan
 from eagle_bench.errors import GateFailed, InputError, NoUsableResult

@@ -6,18 +6,17 @@ Runs after the clock: on raw bytes and the times at which they were read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from eagle_bench.adapters.vllm_client import http1
+from eagle_bench.adapters.vllm_client.exchange import Exchange
 from eagle_bench.adapters.vllm_client.failures import event_error, malformed, refusal
-from eagle_bench.adapters.vllm_client.wire import Exchange
+from eagle_bench.adapters.vllm_client.server_sent import event_of, events, is_stream
 from eagle_bench.results import ErrorKind, RequestError
 from eagle_bench.secrecy import LEAST_SECRET, hide
 from eagle_bench.workload.conversations import sendable
 
-_BOM = b"\xef\xbb\xbf"
 _KEPT = 2000  # characters of an error body
 _MOST_TOKENS = 10**9  # of one answer; a larger count is none
 _LONGEST_LIST = 1000  # draft positions
@@ -79,7 +78,7 @@ def read_answer(exchange: Exchange, token: str | None = None) -> Answer:
             elif (coding := head.headers.get("content-encoding", "identity").lower()) != "identity":
                 what = f"The answer is compressed ({coding}), and was asked for as it is (Accept-Encoding: identity)"
                 answer.error = malformed(what, b"no piece of it has a time of its own")
-            elif not _is_stream(head, body.data):
+            elif not is_stream(head, body.data):
                 kind = head.headers.get("content-type", "none")
                 answer.error = malformed(f"Not a stream of events (content type {kind})", body.data)
             else:
@@ -112,13 +111,6 @@ def _keep(answer: Answer, token: str | None) -> None:
         answer.text, answer.first_text = hide(answer.text, token), hide(answer.first_text, token)
 
 
-def _is_stream(head: http1.Head, data: bytes) -> bool:
-    data = data.removeprefix(_BOM)
-    if head.headers.get("content-type", "").lower().startswith("text/event-stream"):
-        return not data.strip() or any(data.startswith(b) or b"\n" + b in data for b in (b"data:", b":", b"event:"))
-    return not data.strip() or data.lstrip().startswith((b"data:", b":", b"event:"))
-
-
 def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
     if answer.finish in _BROKEN_OFF:
         said = f"The server broke the answer off (finish_reason {answer.finish})."
@@ -130,32 +122,13 @@ def _verdict(answer: Answer, *, complete: bool) -> RequestError | None:
     return None
 
 
-def _events(data: bytes) -> Iterator[tuple[bytes, int]]:
-    """The data of each server-sent event, and the offset of its last byte."""
-    lines: list[bytes] = []
-    last, at = 0, len(_BOM) if data.startswith(_BOM) else 0
-    while at < len(data):
-        end = data.find(b"\n", at)
-        stop = len(data) if end < 0 else end
-        line = data[at:stop].rstrip(b"\r")
-        if line.startswith(b"data:"):
-            lines.append(line[6:] if line.startswith(b"data: ") else line[5:])
-            last = at + len(line) - 1
-        elif not line and lines:
-            yield b"\n".join(lines), last
-            lines = []
-        at = stop + 1
-    if lines:
-        yield b"\n".join(lines), last
-
-
 def _read_events(body: http1.Body, exchange: Exchange, answer: Answer) -> None:
     texts: list[str] = []
-    for payload, last in _events(body.data):
+    for payload, last in events(body.data):
         if payload.strip() == b"[DONE]":
             answer.ended = True
             continue
-        event = _event(payload)
+        event = event_of(payload)
         if not isinstance(event, dict):
             if exchange.fault is None and body.complete:
                 answer.error = malformed("An event that is not a JSON object", payload)
@@ -187,14 +160,6 @@ def _leave_out_hidden(answer: Answer) -> None:
         answer.first_chunk_tokens = None  # counted with them, where it is known at all
 
 
-def _event(payload: bytes) -> Any:
-    """An event's JSON; None where it is none: NaN and nesting beyond what can be read included."""
-    try:
-        return json.loads(payload, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _numbers(found: dict[str, Any]) -> dict[str, Any]:
     """What of an object is a number, or a short list of numbers, that can be counted with."""
 
@@ -206,10 +171,6 @@ def _numbers(found: dict[str, Any]) -> dict[str, Any]:
         for name, value in found.items()
         if counts(value) or (isinstance(value, list) and len(value) <= _LONGEST_LIST and all(map(counts, value)))
     }
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number in JSON")
 
 
 def _take(event: dict[str, Any], answer: Answer) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import platform
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.course import Course
 from eagle_bench.adapters.vllm_client.doubts import doubts, token_source
 from eagle_bench.adapters.vllm_client.endings import at_deadline, on_signals
+from eagle_bench.adapters.vllm_client.failures import cell_failure
 from eagle_bench.adapters.vllm_client.health import health
 from eagle_bench.adapters.vllm_client.pages import fetch
 from eagle_bench.adapters.vllm_client.payload import payload_sha256
@@ -33,7 +33,6 @@ from eagle_bench.precision import enough
 from eagle_bench.results import (
     Acceptance,
     Capabilities,
-    CellFailure,
     CellResult,
     CellSettings,
     PromptsUsed,
@@ -124,7 +123,7 @@ class Cell:
             rounds=tuple(windows),
             saving=self._saving,
             warnings=tuple(f"{code}: {text}" for code, text in self._warnings.items()),
-            failure=_failure(records, probed) if metrics is None else None,
+            failure=cell_failure(records, probed.error) if metrics is None else None,
             requests=tuple(records),
         )
 
@@ -243,24 +242,6 @@ class Cell:
             self._waiting.cancel()
         if self._sender is not None:
             self._sender.stop()
-
-
-def _failure(records: Sequence[RequestRecord], probed: Probed) -> CellFailure:
-    """Why there is nothing: the commonest error, in the server's own words."""
-    errors = [r.error for r in records if r.error is not None] or ([probed.error] if probed.error else [])
-    if not errors:
-        return CellFailure(stage="benchmark", kind="interrupted", message="No request was sent.")
-    kind = Counter(error.kind for error in errors).most_common(1)[0][0]
-    error = next(e for e in errors if e.kind == kind)
-    status = f", HTTP {error.status}" if error.status else ""
-    if not records:
-        return CellFailure(stage="benchmark", kind=kind, message=f"No request was sent: {error.body[:500]}")
-    return CellFailure(
-        stage="benchmark",
-        kind=kind,
-        message=f"None of {len(records)} requests succeeded; {sum(e.kind == kind for e in errors)} × {kind}{status}: "
-        f"{error.body[:500]}",
-    )
 
 
 def _environment() -> dict[str, str]:

@@ -9,8 +9,9 @@ import ssl
 import time
 from contextlib import suppress
 
+from eagle_bench.adapters.vllm_client.exchange import LONGEST_BYTES, Exchange
 from eagle_bench.adapters.vllm_client.target import Address
-from eagle_bench.adapters.vllm_client.wire import LONGEST_BYTES, Connection, Exchange, Turns
+from eagle_bench.adapters.vllm_client.wire import Connection, Turns
 
 _CONNECT_TIMEOUT_S = 30.0
 _ERRNO = re.compile(r"\[Errno (\d+)\]")

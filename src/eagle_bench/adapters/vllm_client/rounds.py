@@ -11,12 +11,12 @@ from typing import Any
 
 from eagle_bench.adapters.vllm_client import engine
 from eagle_bench.adapters.vllm_client.answer import Answer, read_answer
+from eagle_bench.adapters.vllm_client.exchange import Exchange
 from eagle_bench.adapters.vllm_client.health import Watch
 from eagle_bench.adapters.vllm_client.payload import encode, fields, request_bytes
 from eagle_bench.adapters.vllm_client.pool import Pool
 from eagle_bench.adapters.vllm_client.target import Target, address
 from eagle_bench.adapters.vllm_client.tokens import TokenKeeper, TokenUnavailable
-from eagle_bench.adapters.vllm_client.wire import Exchange
 from eagle_bench.metrics import inter_chunk_ms_p50
 from eagle_bench.results import Capabilities, CellSettings, RequestError, RequestRecord, TokenSource
 from eagle_bench.workload.prompts import Prompt
