@@ -82,7 +82,7 @@ $(VENV)/packages: containers/bench/requirements.txt containers/bench/build-requi
 	@echo "1/4 PyTorch for the CPU, 0.8 GB"
 	@$(PY) $(INSTALL) $(PY) torch
 	@echo "2/4 vLLM $(VLLM), the client without kernels, 0.1 GB; built from source once, kept in $(CACHE)/wheels"
-	@containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
+	@$(PY) $(INSTALL) -- containers/bench/build_vllm.sh $(PY) $(VLLM) $(CACHE)/wheels
 	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps $(CACHE)/wheels/vllm-$(VLLM)-*.whl
 	@echo "3/4 $$(grep -c '^[a-zA-Z].*==' containers/bench/requirements.txt) packages, pinned by hash, 0.8 GB"
 	@$(PY) $(INSTALL) $(PY) --no-compile --no-deps --require-hashes -r containers/bench/requirements.txt

@@ -6,11 +6,10 @@ python=$1 version=$2 folder=$3
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$folder"
 if ls "$folder"/vllm-"$version"-*.whl >/dev/null 2>&1; then exit 0; fi
-if [ -t 1 ]; then quiet=; else quiet="--quiet --progress-bar off"; fi # on a terminal pip shows how far it is
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PYTHONPATH= "$python" -m pip install $quiet --require-hashes --target "$work/build" -r "$here/build-requirements.txt"
+PYTHONPATH= "$python" -m pip --disable-pip-version-check install --progress-bar off --require-hashes --target "$work/build" -r "$here/build-requirements.txt"
 PYTHONPATH=$work/build${PYTHONPATH:+:$PYTHONPATH} PATH=$work/build/bin:$PATH VLLM_TARGET_DEVICE=empty VLLM_VERSION_OVERRIDE=$version \
-  "$python" -m pip wheel $quiet --no-deps --no-binary vllm --no-build-isolation \
+  "$python" -m pip --disable-pip-version-check wheel --progress-bar off --no-deps --no-binary vllm --no-build-isolation \
   --wheel-dir "$work/wheel" "vllm==$version"
 mv "$work"/wheel/vllm-"$version"-*.whl "$folder"/

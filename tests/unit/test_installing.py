@@ -84,6 +84,24 @@ def test_a_log_has_no_line_of_pips_own_and_a_terminal_one_that_changes(python):
     assert failed.stderr.rstrip().endswith("no such wheel")
 
 
+def test_a_script_in_which_pip_builds_shows_as_little(tmp_path):
+    """As `pip wheel` says it, which is what makes vLLM's client."""
+    build = tmp_path / "build.sh"
+    build.write_text("echo '  Building wheel for vllm (pyproject.toml): started'; sleep 1.5; echo; exit $1\n")
+    script = [sys.executable, installing.__file__, "--", "sh", str(build)]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*script, "0"], stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        assert process.wait() == 0
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert "building vllm (1 s so far)" in shown
+    assert "\n" not in shown
+    failed = subprocess.run([*script, "3"], capture_output=True, text=True, check=False)
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert "Building wheel for vllm" in failed.stderr
+
+
 def test_who_ends_the_wait_ends_pip(python):
     def interrupt(text: str) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,8 @@
-"""Installs packages into an environment, for people who wait: `python installing.py PYTHON torch`, or pip's arguments for `torch`.
+"""Installs packages into an environment, for people who wait.
+
+    python installing.py PYTHON torch
+    python installing.py PYTHON ARGUMENTS-OF-PIP-INSTALL
+    python installing.py -- COMMAND      what else lets pip work
 
 Standard library only: it runs before anything is installed. pip's own lines are hundreds; here a terminal shows one that
 changes, a log has one now and then, and pip's last words are kept for the case that it fails.
@@ -19,6 +23,7 @@ from threading import Thread
 VERSION = "2.13.0"
 IN_A_LOG_S, ON_A_TERMINAL_S = 30.0, 1.0
 _NAMED = re.compile(r"Collecting ([\w.-]+)")
+_BUILT = re.compile(r"\s*Building wheel for ([\w.-]+) .*: started")
 
 Say = Callable[[str], None]
 
@@ -29,7 +34,19 @@ def install(python: Path, arguments: Sequence[str], say: Say, every_s: float = I
     Raises:
         RuntimeError: it failed; the message is pip's last words.
     """
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off", *arguments]
+    watch(
+        [str(python), "-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off", *arguments],
+        say,
+        every_s,
+    )
+
+
+def watch(command: Sequence[str], say: Say, every_s: float = IN_A_LOG_S) -> None:
+    """Run what prints pip's lines; say each `every_s` which package it is at.
+
+    Raises:
+        RuntimeError: it failed; the message is its last words.
+    """
     words: deque[str] = deque(maxlen=20)
     at, number, began = "", 0, time.monotonic()
     with subprocess.Popen(
@@ -44,6 +61,8 @@ def install(python: Path, arguments: Sequence[str], say: Say, every_s: float = I
                 if named := _NAMED.match(line):
                     number += 1
                     at = f"fetching package {number}, {named[1]}"
+                elif built := _BUILT.match(line):
+                    at = f"building {built[1]}"
                 elif line.startswith("Installing collected packages"):
                     at = "all fetched, installing"
 
@@ -58,7 +77,7 @@ def install(python: Path, arguments: Sequence[str], say: Say, every_s: float = I
             pip.terminate()
             raise
     if pip.returncode:
-        raise RuntimeError("".join(words)[-800:].strip() or f"pip ended with status {pip.returncode}")
+        raise RuntimeError("".join(words)[-800:].strip() or f"it ended with status {pip.returncode}")
 
 
 def torch(python: Path, say: Say, every_s: float = IN_A_LOG_S) -> None:
@@ -91,7 +110,9 @@ def main(python: str, *arguments: str) -> None:
     say: Say = _over if screen else lambda text: print(f"  {text}", flush=True)
     every_s = ON_A_TERMINAL_S if screen else IN_A_LOG_S
     try:
-        if arguments == ("torch",):
+        if python == "--":
+            watch(arguments, say, every_s)
+        elif arguments == ("torch",):
             torch(Path(python), say, every_s)
         else:
             install(Path(python), arguments, say, every_s)
