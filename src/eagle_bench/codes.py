@@ -48,6 +48,8 @@ WarningCode = Literal[
     "drift",
     "slower_first_token",
     "lower_throughput",
+    "sooner_first_token",
+    "higher_throughput",
     "acceptance_near_one",
     "acceptance_unknown",
     "not_lossless",
@@ -148,6 +150,8 @@ WARNINGS: dict[WarningCode, Meaning] = {
     ),
     "slower_first_token": Meaning("output tokens come faster and the first one later", "weigh what your users feel"),
     "lower_throughput": Meaning("output tokens come faster and throughput is lower", "weigh what you pay for"),
+    "sooner_first_token": Meaning("output tokens come slower and the first one sooner", "weigh what your users feel"),
+    "higher_throughput": Meaning("output tokens come slower and throughput is higher", "weigh what you pay for"),
     "acceptance_near_one": Meaning(
         "below 1.1 by the responses or the server's metrics: almost no drafted token is accepted",
         "check the draft model's path and version: it is broken or belongs to another target",

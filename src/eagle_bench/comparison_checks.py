@@ -7,12 +7,20 @@ from collections.abc import Iterable, Iterator
 from eagle_bench.codes import WarningCode
 from eagle_bench.comparison import LevelComparison, Warning
 from eagle_bench.grid import Grid
-from eagle_bench.units import levels, significant, times
+from eagle_bench.units import levels, significant, times, times_spread
 from eagle_bench.variants import MACHINES
-from eagle_bench.verdict import too_good
+from eagle_bench.verdict import judge, too_good
 
 IMPLAUSIBLE = 3.0
 """Times as slow as the baseline: even drafts that are never right cost less, where nothing else runs."""
+
+_PAID: tuple[WarningCode, ...] = ("slower_first_token", "lower_throughput")
+_SIDES: tuple[tuple[WarningCode, str, str], ...] = (
+    ("slower_first_token", "the first token", "ttft"),
+    ("lower_throughput", "throughput", "throughput"),
+    ("sooner_first_token", "the first token", "ttft"),
+    ("higher_throughput", "throughput", "throughput"),
+)
 
 _ALLOWED_FOR = (
     "The verdict's bounds allow for that, not for what slowed one variant in all rounds: see what else ran meanwhile."
@@ -57,25 +65,24 @@ def drift(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warnin
 
 
 def side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator[Warning]:
-    """A gain in TPOT that is paid elsewhere, one warning for all levels of a variant."""
-    kinds: tuple[tuple[WarningCode, str, str], ...]
-    kinds = (("slower_first_token", "the first token", "ttft"), ("lower_throughput", "throughput", "throughput"))
-    gains = [c for c in comparisons if c.verdict == "faster" and c.variant in grid.plan.candidates]
-    for variant in dict.fromkeys(c.variant for c in gains):
-        for code, name, metric in kinds:
-            worse = {
+    """A gain in TPOT that is paid elsewhere, and a loss that is made up for elsewhere; one warning for all levels of a variant."""
+    levels_of = [c for c in comparisons if c.variant in grid.plan.candidates and c.speedup is not None]
+    for variant in dict.fromkeys(c.variant for c in levels_of):
+        mine = [c for c in levels_of if c.variant == variant]
+        for code, name, metric in _SIDES:
+            faster = code in _PAID
+            found = {
                 c.concurrency: interval.estimate
-                for c in gains
-                if c.variant == variant
+                for c in mine
+                if c.verdict == ("faster" if faster else "slower")
                 and (interval := getattr(c.speedup, metric)) is not None
-                and interval.family_high is not None
-                and interval.family_high < 1
+                and judge(interval) == ("slower" if faster else "faster")
             }
-            if worse:
-                spread = " to ".join(sorted({times(min(worse.values())), times(max(worse.values()))}))
+            if found:
                 text = (
-                    f"{name} is worse than the baseline's at concurrency {levels(list(worse))} ({spread}) although output "
-                    "tokens come faster: weigh what your users feel."
+                    f"{name} is {'worse' if faster else 'better'} than the baseline's at concurrency {levels(list(found))} "
+                    f"({times_spread(found.values())}) although output tokens come {'faster' if faster else 'slower'}: "
+                    "weigh what your users feel and what you pay for."
                 )
                 yield Warning(code=code, variant=variant, text=text)
 

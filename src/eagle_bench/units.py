@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 MINUS, NARROW_SPACE, NOTHING = "−", "\u202f", "–"
 
@@ -42,6 +43,12 @@ def rate(value: float | None, unit: str) -> str:
 def times(ratio: float | None) -> str:
     """A speed-up, such as "1.32×"."""
     return NOTHING if ratio is None else f"{ratio:.2f}×"
+
+
+def times_spread(ratios: Collection[float]) -> str:
+    """The range of speed-ups, such as "1.21× to 1.52×"; one where they are shown alike."""
+    least, most = times(min(ratios)), times(max(ratios))
+    return most if least == most else f"{least} to {most}"
 
 
 def change(ratio: float) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from eagle_bench.comparison import Decision, Interval, LevelComparison, Verdict
 from eagle_bench.results import Acceptance
-from eagle_bench.units import count, levels, significant, times
+from eagle_bench.units import count, levels, significant, times, times_spread
 
 NO_DIFFERENCE = 0.05
 """An interval inside 1 ± this share is an answer of its own: no difference worth having."""
@@ -66,11 +66,18 @@ def within_noise(tpot: Interval) -> bool:
     return tpot.family_low > 1 - NO_DIFFERENCE and tpot.family_high < 1 + NO_DIFFERENCE
 
 
+def higher_throughput(level: LevelComparison) -> Interval | None:
+    """The throughput's speed-up where it is above 1 by bounds that hold for all levels at once; else None."""
+    rate = level.speedup.throughput if level.speedup is not None else None
+    return rate if rate is not None and rate.family_low is not None and rate.family_low > 1 else None
+
+
 def more_prompts(tpot: Interval | None, pairs: int) -> int | None:
     """About how many more prompts would settle an open level, were the estimate right; None if hopeless or settled.
 
     An interval shrinks with the root of the number of prompts: n' = n × (reach ÷ room)². It settles the level once
-    it leaves 1 out, or once it lies within `NO_DIFFERENCE` of 1: the nearer of the two counts.
+    it leaves 1 out, or once it lies within `NO_DIFFERENCE` of 1: the nearer of the two counts. Its width is known to
+    1 ÷ √(2n) of itself, as a standard deviation is, so n' is known to √(2n): fewer than these are never told.
     """
     if tpot is None or tpot.family_low is None or tpot.family_high is None:
         return None
@@ -83,9 +90,9 @@ def more_prompts(tpot: Interval | None, pairs: int) -> int | None:
     times_wider = min(to_one, inside)
     if times_wider <= 1 or times_wider**2 > _HOPELESS:
         return None
-    more = pairs * (times_wider**2 - 1)
-    step = 10 ** max(0, math.floor(math.log10(more)) - 1) if more >= 1 else 1
-    return max(1, math.ceil(more / step) * step)
+    more = max(pairs * (times_wider**2 - 1), math.sqrt(2 * pairs))
+    step = int(10 ** max(0, math.floor(math.log10(more)) - 1))
+    return math.ceil(more / step) * step
 
 
 @dataclass(frozen=True)
@@ -173,12 +180,16 @@ def _at(group: Sequence[LevelComparison]) -> str:
 
 def _spread(group: Sequence[LevelComparison]) -> str:
     """The range of the speed-ups, such as "1.21× to 1.52×"."""
-    least, most = times(min(_estimates(group))), times(max(_estimates(group)))
-    return most if least == most else f"{least} to {most}"
+    return times_spread(_estimates(group))
 
 
 def _slower(group: list[LevelComparison]) -> str:
-    return f"slower at {_at(group)} ({_spread(group)})"
+    said = f"slower at {_at(group)} ({_spread(group)})"
+    more = {level.concurrency: rate.estimate for level in group if (rate := higher_throughput(level)) is not None}
+    if not more:
+        return said
+    where = "" if len(more) == len(group) else f" at {levels(list(more))}"
+    return f"{said}, though throughput is higher{where} ({times_spread(more.values())})"
 
 
 def _flat(group: list[LevelComparison]) -> str:
@@ -205,8 +216,9 @@ def _needs(group: list[LevelComparison]) -> str:
     if not needed:
         return f"which would take {_beyond(hopeless)} to settle"
     each = " each" if len(needed) > 1 else ""
+    about = "up to" if len(set(needed)) > 1 else "about"
     rounds = ", in more rounds," if any(level.drift for level in group) else ""
-    more = f"about {count(max(needed), 'more prompt')}{each}{rounds} would settle"
+    more = f"{about} {count(max(needed), 'more prompt')}{each}{rounds} would settle"
     if not hopeless:
         return f"which {more}"
     there = [level for level in group if level not in hopeless]

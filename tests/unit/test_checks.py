@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Any
 
 import pytest
@@ -248,6 +249,24 @@ def test_a_gain_that_is_paid_with_the_first_token() -> None:
     given = [cell(v, c, e) for v, e in (("baseline", BASELINE), ("eagle3", slow_start)) for c in (1, 4)]
     warning = found("slower_first_token", answer(*given))
     assert "concurrency 1 and 4" in warning.text
+
+
+def test_a_loss_that_is_made_up_for_elsewhere() -> None:
+    """The baseline decodes faster and answers so late that the endpoint does less."""
+    late = Engine(step_ms=10, prefill_ms=900)
+    given = [cell(v, c, e) for v, e in (("baseline", late), ("eagle3", Engine(step_ms=13))) for c in (1, 4)]
+    comparison = answer(*given)
+    assert {level.verdict for level in comparison.comparisons} == {"slower"}
+    assert (
+        "the first token is better than the baseline's at concurrency 1 and 4"
+        in found("sooner_first_token", comparison).text
+    )
+    rate = found("higher_throughput", comparison)
+    (said,) = re.findall(r"throughput is better than the baseline's at concurrency 1 and 4 \((.*?)\)", rate.text)
+    (decision,) = comparison.decisions
+    assert decision.turn_on is False
+    assert decision.text.endswith(f", though throughput is higher ({said}).")
+    assert not {"slower_first_token", "lower_throughput"} & {warning.code for warning in comparison.warnings}
 
 
 def test_the_clients_own_words_are_kept() -> None:

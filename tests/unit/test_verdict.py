@@ -158,6 +158,11 @@ def test_more_prompts_shrinks_the_interval_to_the_distance_from_one() -> None:
     assert 300 <= found <= 310
 
 
+def test_more_prompts_are_never_fewer_than_an_intervals_width_is_known_to() -> None:
+    nearly = interval(0.84, 0.70, 1.0005)
+    assert (more_prompts(nearly, 50), more_prompts(nearly, 800)) == (10, 40)
+
+
 def test_more_prompts_gives_no_hopeless_advice() -> None:
     assert more_prompts(interval(1.001, 0.8, 1.2), 100) is None
     assert more_prompts(interval(1.2, 1.1, 1.3), 100) is None

@@ -116,7 +116,7 @@ def _best(comparison: Comparison) -> list[tuple[str, str]]:
         if not level.variants and level.concurrency in open_levels:
             said = "can't tell: no variant is surely faster, and some may be"
         elif not level.variants:
-            said = f"{comparison.baseline} (nothing is faster)"
+            said = f"{comparison.baseline} (output tokens come faster from no other)"
         elif len(level.variants) == 1:
             said = level.variants[0]
         else:
