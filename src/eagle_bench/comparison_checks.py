@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eagle_bench.codes import WarningCode
-from eagle_bench.comparison import LevelComparison, Warning
+from eagle_bench.comparison import LevelComparison, Verdict, Warning
 from eagle_bench.grid import Grid
 from eagle_bench.units import levels, significant, times, times_spread
 from eagle_bench.variants import MACHINES
@@ -14,13 +14,14 @@ from eagle_bench.verdict import judge, too_good
 IMPLAUSIBLE = 3.0
 """Times as slow as the baseline: even drafts that are never right cost less, where nothing else runs."""
 
-_PAID: tuple[WarningCode, ...] = ("slower_first_token", "lower_throughput")
-_SIDES: tuple[tuple[WarningCode, str, str], ...] = (
-    ("slower_first_token", "the first token", "ttft"),
-    ("lower_throughput", "throughput", "throughput"),
-    ("sooner_first_token", "the first token", "ttft"),
-    ("higher_throughput", "throughput", "throughput"),
+_SIDES: tuple[tuple[WarningCode, Verdict, str, str], ...] = (
+    ("slower_first_token", "faster", "ttft", "the first token"),
+    ("lower_throughput", "faster", "throughput", "throughput"),
+    ("sooner_first_token", "slower", "ttft", "the first token"),
+    ("higher_throughput", "slower", "throughput", "throughput"),
 )
+"""Code, the verdict by TPOT, and what points the other way."""
+_WEIGH = {"ttft": "what your users feel", "throughput": "what you pay for"}
 
 _ALLOWED_FOR = (
     "The verdict's bounds allow for that, not for what slowed one variant in all rounds: see what else ran meanwhile."
@@ -69,20 +70,20 @@ def side_effects(grid: Grid, comparisons: Iterable[LevelComparison]) -> Iterator
     levels_of = [c for c in comparisons if c.variant in grid.plan.candidates and c.speedup is not None]
     for variant in dict.fromkeys(c.variant for c in levels_of):
         mine = [c for c in levels_of if c.variant == variant]
-        for code, name, metric in _SIDES:
-            faster = code in _PAID
+        for code, verdict, metric, name in _SIDES:
+            opposite = "slower" if verdict == "faster" else "faster"
             found = {
                 c.concurrency: interval.estimate
                 for c in mine
-                if c.verdict == ("faster" if faster else "slower")
+                if c.verdict == verdict
                 and (interval := getattr(c.speedup, metric)) is not None
-                and judge(interval) == ("slower" if faster else "faster")
+                and judge(interval) == opposite
             }
             if found:
                 text = (
-                    f"{name} is {'worse' if faster else 'better'} than the baseline's at concurrency {levels(list(found))} "
-                    f"({times_spread(found.values())}) although output tokens come {'faster' if faster else 'slower'}: "
-                    "weigh what your users feel and what you pay for."
+                    f"{name} is {'better' if opposite == 'faster' else 'worse'} than the baseline's at concurrency "
+                    f"{levels(list(found))} ({times_spread(found.values())}) although output tokens come {verdict}: "
+                    f"weigh {_WEIGH[metric]}."
                 )
                 yield Warning(code=code, variant=variant, text=text)
 
