@@ -19,6 +19,7 @@ import yaml
 import eagle_bench
 from eagle_bench import cli, config_file, notebook
 from eagle_bench.config import ON_VERTEX_AI
+from eagle_bench.estimate import Assumptions, estimate
 from eagle_bench.local_vertex.settings import Settings
 from eagle_bench.tasks.stage_data import check_here, preflight
 from servers.tokenizers import SMOL, write_tokenizer
@@ -149,6 +150,11 @@ def test_files_of_engines_are_taken(tmp_path):
         argv = settings.engine_for("vllm-cpu").argv(model="/m", served_model="s", host="h", port=1, args=("--x",))
         assert argv[-2:] == ("1", "--x")
         assert settings.model_folder(next(iter(data["models"])))
+
+
+def test_what_the_example_costs_is_what_plan_reckons():
+    found = estimate(config_file.load(ROOT / "examples" / "llama4-scout.yaml"), Assumptions())
+    assert f"{found.run_h.hours_shown()} and ${found.run_cost.low:,.0f} to ${found.run_cost.high:,.0f}" in PAGES["cost.md"]
 
 
 def strings() -> str:
