@@ -154,7 +154,9 @@ def test_files_of_engines_are_taken(tmp_path):
 
 def test_what_the_example_costs_is_what_plan_reckons():
     found = estimate(config_file.load(ROOT / "examples" / "llama4-scout.yaml"), Assumptions())
-    assert f"{found.run_h.hours_shown()} and ${found.run_cost.low:,.0f} to ${found.run_cost.high:,.0f}" in PAGES["cost.md"]
+    assert (
+        f"{found.run_h.hours_shown()} and ${found.run_cost.low:,.0f} to ${found.run_cost.high:,.0f}" in PAGES["cost.md"]
+    )
 
 
 def strings() -> str:
