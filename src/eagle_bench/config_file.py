@@ -15,6 +15,7 @@ import yaml
 from eagle_bench.config import Config
 from eagle_bench.config_problems import examine, key_shown, lacking
 from eagle_bench.errors import InputError
+from eagle_bench.placeholders import unfilled
 
 MOST_VALUES = 10_000
 
@@ -34,8 +35,8 @@ def load(path: Path, *, needs: tuple[str, ...] = ()) -> Config:
     return parse(text, source=str(path), needs=needs)
 
 
-def parse(text: str, *, source: str = "config", needs: tuple[str, ...] = ()) -> Config:
-    """Check a config given as YAML text; `source` names it in errors.
+def parse(text: str, *, source: str = "config", needs: tuple[str, ...] = (), filled: bool = True) -> Config:
+    """Check a config given as YAML text; `source` names it in errors. Unless `filled`, `init`'s placeholders may stand in it.
 
     Raises:
         InputError: the text is not YAML, or fields can't be used.
@@ -59,7 +60,7 @@ def parse(text: str, *, source: str = "config", needs: tuple[str, ...] = ()) -> 
         raise InputError(f"{source}: not a config: it must be a mapping of fields, such as `variants:`.")
     if _values_in(data) > MOST_VALUES:
         raise InputError(f"{source}: not a config: it holds more than {MOST_VALUES:,} values.")
-    return validate(data, source=source, needs=needs, problems=loader.twice)
+    return validate(data, source=source, needs=needs, problems=loader.twice, filled=filled)
 
 
 class _Loader(yaml.SafeLoader):
@@ -93,15 +94,20 @@ def _values_in(data: Any) -> int:
 
 
 def validate(
-    data: dict[str, Any], *, source: str = "config", needs: tuple[str, ...] = (), problems: Sequence[str] = ()
+    data: dict[str, Any],
+    *,
+    source: str = "config",
+    needs: tuple[str, ...] = (),
+    problems: Sequence[str] = (),
+    filled: bool = True,
 ) -> Config:
-    """Check a config given as plain values; `problems` are those that its text had already.
+    """Check a config given as plain values; `problems` are those that its text had already, `filled` is as for `parse`.
 
     Raises:
         InputError: fields can't be used. Each problem is a line of the message.
     """
     config, found = examine(data)
-    said = [*problems, *found, *lacking(data, needs)]
+    said = [*problems, *found, *lacking(data, needs), *(unfilled(data) if filled else ())]
     if config is None or said:
         raise InputError("\n".join(f"{source}: {problem}" for problem in said))
     return config

@@ -155,7 +155,7 @@ def _example(model: type[Section]) -> dict[str, Any]:
 
 def _sentence(item: ErrorDetails) -> str:
     """One pydantic error as: field, what is wrong, what was given, what is allowed."""
-    field = _field(item["loc"])
+    field = field_shown(item["loc"])
     kind, context = item["type"], item.get("ctx", {})
     given = _shown(item["loc"], item["input"])
     if kind == CONTRADICTION:
@@ -198,7 +198,7 @@ def _shown(loc: Place, given: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
 
 
-def _field(loc: Place) -> str:
+def field_shown(loc: Place) -> str:
     """A location as people write it."""
     text = ""
     for part in loc:
@@ -233,7 +233,7 @@ def _known_keys(loc: Place) -> tuple[str, list[str]]:
         parent, name = steps[-1]
         model = section_in(parent.model_fields[name].annotation)
     assert model is not None
-    return (f"`{_field(loc)}`" if loc else "a config"), list(model.model_fields)
+    return (f"`{field_shown(loc)}`" if loc else "a config"), list(model.model_fields)
 
 
 def lacking(values: Mapping[str, Any], fields: Iterable[str]) -> list[str]:

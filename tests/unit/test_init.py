@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from eagle_bench import config_file, config_template
 from eagle_bench.commands.init import command
 from eagle_bench.config import ON_VERTEX_AI, Config
+from eagle_bench.errors import InputError
 
 DEPLOY = [
     "--project",
@@ -33,7 +34,12 @@ DEPLOY = [
 def written(path, *arguments):
     done = CliRunner().invoke(command, [*arguments, "-o", str(path)])
     assert done.exit_code == 0, done.output
-    return config_file.load(path), done.output
+    return read(path), done.output
+
+
+def read(path):
+    """A config that `init` wrote; nobody has filled in yet what it could not know."""
+    return config_file.parse(path.read_text(), filled=False)
 
 
 def test_two_servers_that_run(tmp_path):
@@ -79,6 +85,17 @@ def test_a_model_that_is_deployed_twice(tmp_path, engine, flag):
     assert config.variants[1].args[0].startswith(flag)
     assert "in the place of DRAFT-MODEL" in said
     assert "in the place of MODEL-FOLDER" in said
+    with pytest.raises(InputError) as refused:
+        config_file.load(tmp_path / "b.yaml")
+    weights, draft = str(refused.value).splitlines()
+    assert weights.endswith(
+        "b.yaml: `serving.args[0]` is not filled in. Put the gs:// folder of the model's weights in the place of MODEL-FOLDER."
+    )
+    assert "`variants[1].args[" in draft
+    assert draft.endswith("Put the draft model, a gs:// folder or a Hugging Face id, in the place of DRAFT-MODEL.")
+    filled = ["--weights", "gs://b/MODEL-FOLDER", "--draft", "a/draft-model"]
+    written(tmp_path / "filled.yaml", *DEPLOY, "--engine", engine, *filled)
+    assert config_file.load(tmp_path / "filled.yaml").variants[1].args
 
 
 @pytest.mark.parametrize(
@@ -167,7 +184,7 @@ def test_at_a_terminal_it_asks(tmp_path):
         _, complaints = process.communicate()
     os.close(ours)
     assert process.returncode == 0, complaints
-    config = config_file.load(tmp_path / "bench.yaml")
+    config = read(tmp_path / "bench.yaml")
     assert config.tokenizer == "meta-llama/Llama-3.1-8B-Instruct"
     assert '"model": "gs://d"' in config.variants[1].args[0]
     assert config.concurrency == (1, 3)
@@ -227,7 +244,7 @@ def test_at_a_terminal_without_flags_it_asks_first_whether_servers_run(tmp_path)
 def test_at_a_terminal_without_flags_a_model_can_be_deployed(tmp_path):
     status, said = at_a_terminal(tmp_path, "deploy", "p", "", "gs://b/x", "", "", "a/b", "", "vllm:1", *[""] * 7)
     assert status == 0, said
-    assert config_file.load(tmp_path / "bench.yaml").project == "p"
+    assert read(tmp_path / "bench.yaml").project == "p"
     assert "Google Cloud project:" in said
 
 
@@ -239,7 +256,7 @@ def test_at_a_terminal_it_asks_nothing_when_flags_say_all_that_has_no_default(tm
     os.close(ours)
     os.close(theirs)
     assert done.stderr == b""
-    assert config_file.load(tmp_path / "b.yaml").serving.machine_type == "a3-highgpu-8g"
+    assert read(tmp_path / "b.yaml").serving.machine_type == "a3-highgpu-8g"
 
 
 def test_account_and_secret_are_written_where_they_are_given(tmp_path):

@@ -13,12 +13,11 @@ from eagle_bench.commands import init_servers
 from eagle_bench.commands.init_answers import Answers
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
+from eagle_bench.placeholders import DRAFT, MEANT, WEIGHTS, to_fill
 from eagle_bench.secrecy import base_url, without_credentials
 
-DRAFT, WEIGHTS = "DRAFT-MODEL", "MODEL-FOLDER"
 USUAL_MACHINE = "a3-highgpu-8g"
 PLACE = ("project", "location", "bucket", "service_account", "hf_token_secret")  # flags of a job on Vertex AI
-PLACES = {WEIGHTS: "the gs:// folder of the model's weights", DRAFT: "the draft model"}
 # Where the two engines' servers answer, and how they are told to speculate.
 ROUTES: dict[str, dict[str, Any]] = {
     "sglang": {"port": 30000, "health_route": "/health", "predict_route": "/vertex_generate"},
@@ -137,16 +136,16 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
     )
     values |= {"workload": {"dataset": dataset, "prompts_per_level": each}, "concurrency": concurrency}
     text = config_template.render(values)
-    config = config_file.parse(text, source=str(output))
+    config = config_file.parse(text, source=str(output), filled=False)
     write_files({output: text})
     click.echo(f"{output} is written.")
     try:
         check_here(config)
     except InputError as error:
         click.echo(f"warning: {error}", err=True)
-    for place, what in PLACES.items():
-        if place in text:
-            click.echo(f"Put {what} in the place of {place}.")
+    for word in MEANT:
+        if word in text:
+            click.echo(to_fill(word))
     go = "submit" if placed else "run"
     click.echo(f"Next: eagle-bench plan {output}, then eagle-bench {go} {output}")
 
