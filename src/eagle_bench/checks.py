@@ -196,7 +196,7 @@ def _requests(grid: Grid) -> Iterator[Warning]:
 def _client(grid: Grid) -> Iterator[Warning]:
     for cell in grid.whole():
         if signs := saturation.signs(cell.client, cell.metrics):
-            text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more processes or cores."
+            text = f"the client may have been the bottleneck: {' and '.join(signs)}. Give it more cores, or measure from another machine."
             yield _warn("client_saturated", text, cell)
 
 

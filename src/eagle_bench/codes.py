@@ -59,7 +59,7 @@ WarningCode = Literal[
 _SATURATED = Meaning(
     "the client read its clock late, on average by more than 5 % of the median TTFT or 2 % of the time from the first "
     "token to the last, or it used more than 90 % of its processor: it may have bent the numbers",
-    "give it more processes or cores",
+    "give it more cores, or measure from another machine",
 )
 
 # `warnings[].code` of comparison.json, in the order in which a report shows them.
@@ -140,7 +140,8 @@ WARNINGS: dict[WarningCode, Meaning] = {
         "see what else ran on the machine meanwhile, and measure again",
     ),
     "impossible_speedup": Meaning(
-        "the speed-up is above the acceptance length, or above 8× where none is known",
+        "the speed-up is above 1.05 × the acceptance length, and its whole interval above that length; or above 8×, interval "
+        "and all, where neither the responses nor the server's metrics tell the length",
         "look for what else differs: a prefix cache, another batch limit, another machine",
     ),
     "drift": Meaning(
@@ -234,7 +235,7 @@ CELL_WARNINGS: dict[CellWarningCode, Meaning] = {
         "restart the server, or measure other prompts (`--seed` chooses others of a larger file)",
     ),
     "vllm_disagrees": Meaning(
-        "vLLM's own medians of a round are not those of its records", "report it: one of the two is wrong"
+        "a round's medians as vLLM tells them are not those of its records", "report it: one of the two is wrong"
     ),
     "metrics_names": Meaning(
         "the engine's `/metrics` lacks names that it should have", "trust the acceptance length less"

@@ -16,7 +16,7 @@ Verdict = Literal["faster", "slower", "inconclusive", "invalid"]
 
 
 class Interval(Record):
-    """A ratio and its 95 % interval; ends are None where there is too little data for one."""
+    """A ratio and its 95 % interval; ends are null where there is too little data for one."""
 
     estimate: float = Field(description="the ratio; above 1 is better")
     low: float | None = Field(description="bounds that hold for this level alone")
@@ -62,7 +62,7 @@ class LevelBest(Record):
 
 
 class Decision(Record):
-    """The answer for one variant. `turn_on` None: can't tell yet, and `text` says why."""
+    """The answer for one variant. `turn_on` null: can't tell yet, and `text` says why."""
 
     variant: str = Field(description="id of the variant")
     turn_on: bool | None = Field(description="whether to turn it on; null: can't tell yet")
@@ -85,7 +85,7 @@ class Warning(Record):
 
 
 class Bounded(Record):
-    """A measured value and its 95 % interval; ends are None where there is too little data for one."""
+    """A measured value and its 95 % interval; ends are null where there is too little data for one."""
 
     value: float = Field(description="as measured")
     low: float | None = Field(None, description="95 % interval, lower end")

@@ -37,7 +37,7 @@ LONGEST_SHOWN = 60
 
 
 class Difference(Record):
-    """One setting in which a variant is not as the baseline; None where it isn't set."""
+    """One setting in which a variant is not as the baseline; null where it isn't set."""
 
     key: str = Field(description="flag of an argument, `env.NAME`, or a field of `serving`")
     baseline: str | None = Field(description="as the baseline has it")

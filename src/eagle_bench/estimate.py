@@ -93,7 +93,7 @@ one request at a time to four."""
 
 
 class Estimate(Record):
-    """Of one endpoint, and of the whole run. Money is None where no price is known."""
+    """Of one endpoint, and of the whole run. Money is null where no price is known."""
 
     sweep_h: Range = Field(description="an endpoint's requests, all levels")
     endpoint_h: Range = Field(description="from deploy to teardown; what is paid for")

@@ -17,7 +17,8 @@ class Workload(Section):
     dataset: Source = Field(
         "builtin",
         min_length=1,
-        description="`builtin`, `sharegpt`, a path, gs:// or https:// address, `hf://owner/name[/file]`, "
+        description="`builtin` (700 prompts, too few for the defaults: it goes with `concurrency: [1, 2, 4]` and "
+        "`prompts_per_level: 200`), `sharegpt`, a path, gs:// or https:// address, `hf://owner/name[/file]`, "
         "or a shape `synthetic:INPUTxOUTPUT` in tokens",
         examples=["gs://my-bucket/prompts.jsonl"],
     )

@@ -116,6 +116,7 @@ class CleanupOutcome(Record):
 
 PRINTED: dict[str, type[BaseModel]] = {
     "run": RunOutcome,
+    "fetch": RunOutcome,
     "plan": RunPlan,
     "compare": CompareOutcome,
     "submit": SubmitOutcome,

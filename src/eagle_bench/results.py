@@ -38,7 +38,7 @@ class RequestError(Record):
     """Why one request failed."""
 
     kind: ErrorKind = Field(description="what happened, see the codes")
-    status: int | None = Field(None, description="HTTP status, None where no response came")
+    status: int | None = Field(None, description="HTTP status, null where no response came")
     body: str = Field("", description="the server's words, cut at 2,000 characters")
 
 

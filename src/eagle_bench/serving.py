@@ -70,7 +70,7 @@ class Serving(Section):
         examples=[{"MODEL_ID": "meta-llama/Llama-4-Scout-17B-16E-Instruct"}],
     )
     port: Port | None = Field(
-        None, description="the server listens on; Vertex AI's default (8080) when absent", examples=[30000]
+        None, description="port that the server listens on; Vertex AI's default (8080) when absent", examples=[30000]
     )
     health_route: str | None = Field(None, description="HTTP path of the server's health check", examples=["/health"])
     predict_route: str | None = Field(
@@ -88,9 +88,7 @@ class Serving(Section):
         None, description="tells whether a started server still works", examples=[{"path": "/health"}]
     )
     deploy_timeout_s: Count = Field(7200, description="how long a deployment may take", examples=[3600])
-    request_timeout_s: Count = Field(
-        600, description="the endpoint's inference time-out, 3600 at most", le=3600, examples=[1800]
-    )
+    request_timeout_s: Count = Field(600, description="the endpoint's inference time-out", le=3600, examples=[1800])
     dedicated_endpoint: Flag = Field(
         True, description="an address of its own; shared ones cut requests off after a minute", examples=[True]
     )

@@ -73,12 +73,22 @@ def of_status(found: dict[str, Check], status: str) -> set[str]:
     return {name for name, check in found.items() if check.status == status}
 
 
+def test_speculation_that_all_share_is_no_difference(start, secret, hub):
+    start(secrets=secret)
+    shared = ["--speculative-draft-model-path=a/b", "--speculative-num-steps=3"]
+    variants = [{"id": "baseline"}, {"id": "eagle3", "args": ["--speculative-eagle-topk=1"]}]
+    serving = {"image": "tiny", "machine_type": "a3-highgpu-8g", "args": shared}
+    found = checked(config(serving=serving, variants=variants))
+    assert found["variants"].text == "eagle3 differs in speculation (speculative-eagle-topk)."
+
+
 def test_all_is_well(start, secret, hub, tmp_path, capsys):
     start(secrets=secret, quotas={H100S: Quota(limit=24, used=8)})
     found = checked(config())
     assert of_status(found, "ok") == set(found) - {"machine", "serving-image", "component-images"}, found
     assert of_status(found, "refused") == set()
     assert "speculation (speculative-algo)" in found["variants"].text
+
     assert "700 prompts can be used before the length limits, 106 are needed" in found["data"].text
     assert f"signed in as {CALLER}" in found["credentials"].text
     assert (

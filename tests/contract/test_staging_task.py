@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from eagle_bench import config, config_file
 from eagle_bench.adapters import sources
@@ -142,6 +144,15 @@ def test_a_conversation_that_the_chat_template_refuses_is_left_out_and_counted(t
     load["prompts_per_level"] = 80
     with pytest.raises(InputError, match="30 refused by the chat template"):
         staged()
+
+
+def test_levels_that_the_reference_gives_the_builtin_set_are_ones_that_it_has_prompts_for() -> None:
+    words = config.Workload.model_fields["dataset"].description or ""
+    fields = [yaml.safe_load(text) for text in re.findall(r"`(\w+: [^`]+)`", words)]
+    assert [list(field) for field in fields] == [["concurrency"], ["prompts_per_level"]]
+    preflight(settings(**fields[0], workload=fields[1]))
+    with pytest.raises(InputError, match="700 of the 700"):
+        preflight(settings(concurrency=list(config.Config.model_fields["concurrency"].default)))
 
 
 def test_preflight_finds_too_few_prompts_before_anything_is_made(tmp_path: Path) -> None:

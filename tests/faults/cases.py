@@ -50,7 +50,7 @@ TRIALS = (
         ),
         "SUCCEEDED or FAILED",  # by whether there was time for an answer
         None,
-        {"max_hours": 40 / 3600},
+        {"max_hours": 0.011},
     ),
     Trial(
         "signals",

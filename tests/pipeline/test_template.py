@@ -231,6 +231,15 @@ def test_the_reference_of_the_components_says_what_the_compiler_says():
     golden_file.check("components.md", components.page(), folder=FOLDER)
 
 
+def test_the_reference_of_the_components_leaves_no_words_out():
+    from reference_pages import components
+
+    rows = [line for line in components.page().splitlines() if line.startswith(("| input", "| output", "| `"))]
+    assert rows
+    assert [row for row in rows if row.endswith("|  |")] == []
+    assert "| `max_hours` | Float | `0.0` |" in components.page()
+
+
 def test_a_template_of_another_version_is_told_by_its_parts(template):
     given = read_template(template)
     given["sdkVersion"] = "kfp-2.0.0"

@@ -58,10 +58,11 @@ def _component(component: Any) -> str:
 
 
 def _texts(component: Any) -> dict[str, str]:
-    """The docstring's `Args:`; the compiler keeps those of inputs only."""
-    text = inspect.getdoc(component.python_func) or ""
-    return dict(re.findall(r"^    (\w+): (.*)$", text.partition("Args:")[2], re.MULTILINE))
+    """The docstring's `Args:`, of which the compiler keeps those of inputs only, and its `Returns:`."""
+    given, _, returned = (inspect.getdoc(component.python_func) or "").partition("Returns:")
+    texts = dict(re.findall(r"^    (\w+): (.*)$", given.partition("Args:")[2], re.MULTILINE))
+    return {**texts, "Output": " ".join(returned.split())}
 
 
 def _default(value: object) -> str:
-    return "required" if value is inspect.Parameter.empty else (code(repr(value)) if value else "empty")
+    return "required" if value is inspect.Parameter.empty else code(repr(value))

@@ -52,8 +52,11 @@ def page() -> str:
     for title, model in (("cell.json", CellResult), ("comparison.json", Comparison)):
         parts += _model(title, model, seen)
     parts.append(JSON_OUTPUT)
-    for command, model in outcomes.PRINTED.items():
-        parts += _model(f"eagle-bench {command} --json", model, seen)
+    for model in dict.fromkeys(outcomes.PRINTED.values()):
+        commands = [
+            f"eagle-bench {command} --json" for command, printed in outcomes.PRINTED.items() if printed is model
+        ]
+        parts += _model(" and ".join(commands), model, seen)
     return "".join(parts)
 
 

@@ -53,6 +53,32 @@ def test_examples_are_valid_for_the_schema_and_for_us(name, model):
     assert list(validator.iter_errors({**example, "schema_version": 2}))
 
 
+def test_the_acceptance_of_the_example_is_one_that_can_be():
+    """By the page's own words: 1 + accepted ÷ steps, positions that add up, no more tokens than were answered."""
+    result = json.loads((FOLDER / "examples" / "cell.json").read_text())
+    found, counts = result["acceptance"], result["counts"]
+    assert found["length"] == pytest.approx(1 + found["accepted_tokens"] / found["steps"])
+    assert sum(found["by_position"]) * found["drafts"] == pytest.approx(found["accepted_tokens"])
+    assert found["drafts"] <= found["steps"]
+    assert found["accepted_tokens"] <= found["drafted_tokens"] == len(found["by_position"]) * found["drafts"]
+    answered = result["metrics"]["mean_output_tokens"] * counts["completed"]
+    assert found["steps"] + found["accepted_tokens"] == pytest.approx(answered - counts["completed"])
+
+
+def test_values_are_named_as_json_has_them():
+    assert not re.search(r"\bNone\b", PAGES["results.md"]())
+
+
+def test_what_fetch_prints_is_described():
+    assert "\n## eagle-bench run --json and eagle-bench fetch --json\n" in PAGES["results.md"]()
+
+
+def test_every_option_has_its_words():
+    rows = re.findall(r"^\| `-.*", PAGES["command-line.md"](), re.MULTILINE)
+    assert rows
+    assert [row for row in rows if row.endswith("|  |")] == []
+
+
 def test_the_schema_of_a_config_takes_the_example_and_no_unknown_key():
     import yaml
 

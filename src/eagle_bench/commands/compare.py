@@ -82,7 +82,13 @@ _POSITIVE = Positive()
     metavar="ID",
     help="A second run of the baseline: tells how far its answers and its speed differ from themselves.",
 )
-@click.option("--out", default="eagle-bench-report", show_default=True, type=Folder(file_okay=False))
+@click.option(
+    "--out",
+    default="eagle-bench-report",
+    show_default=True,
+    type=Folder(file_okay=False),
+    help="Folder for the report.",
+)
 @click.option(
     "--against",
     metavar="OLD.json",

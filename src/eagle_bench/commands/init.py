@@ -98,7 +98,7 @@ def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[in
 @click.option("--draft", metavar="ID", help="The draft model: a gs:// folder or a Hugging Face id.")
 @click.option("--machine-type", metavar="NAME", help="Compute Engine's name of the machine.")
 @click.option("--accelerator", metavar="TYPE=COUNT", help="The machine's GPUs, such as NVIDIA_H100_80GB=8.")
-@click.option("--dataset", metavar="NAME", help="builtin, sharegpt, a path or an address.")
+@click.option("--dataset", metavar="NAME", help="Prompts: builtin, sharegpt, a path or an address.")
 @click.option("--concurrency", metavar="N,N,…", callback=_levels, help="The levels, such as 1,2,4,8.")
 def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: list[tuple[str, str]],
             concurrency: list[int] | None, **given: str | None) -> None:  # fmt: skip

@@ -124,12 +124,13 @@ def _comparable(one: VariantSpec, other: VariantSpec) -> tuple[VariantSpec, Vari
 
 
 def _speculation_of(spec: VariantSpec, allowed: Sequence[Difference], first: VariantSpec, config: Config) -> str:
-    settings = speculation(spec)
-    if settings == speculation(first):
+    settings, before = speculation(spec), speculation(first)
+    if settings == before:
         same = "once more" if spec.id == config.baseline_again else "too: it is the same, and sets no speculation"
         text = f"{spec.id} is the baseline {same}"
     else:
-        text = f"{spec.id} differs in speculation ({', '.join(settings) or 'the baseline sets it'})"
+        changed = [key for key in {**settings, **before} if settings.get(key) != before.get(key)]
+        text = f"{spec.id} differs in speculation ({', '.join(changed) if settings else 'the baseline sets it'})"
     return f"{text}, and as allowed in {'; '.join(map(str, allowed))}" if allowed else text
 
 
