@@ -134,7 +134,7 @@ def test_a_job_is_submitted_and_watched_to_its_end(server, first):
     assert "compare: done after " in text
     assert "conclude: failed after " in text
     assert first.done.returncode == 4, first.done.stderr
-    assert f"eagle-bench fetch {first.name}" in first.done.stderr
+    assert f". What there is: eagle-bench fetch {first.name}\n" in first.done.stderr
     assert "the job failed: no usable result: " in first.done.stderr
     assert "Failed to handle the job" not in text + first.done.stderr
     job = job_of(first.name)

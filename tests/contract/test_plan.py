@@ -73,6 +73,16 @@ def of_status(found: dict[str, Check], status: str) -> set[str]:
     return {name for name, check in found.items() if check.status == status}
 
 
+def test_prompts_that_a_job_would_look_for_in_another_folder_are_refused(start, secret, hub, tmp_path, monkeypatch):
+    (tmp_path / "mine.jsonl").write_text("".join(f'{{"prompt": "{n}?"}}\n' for n in range(200)))
+    monkeypatch.chdir(tmp_path)
+    start(secrets=secret)
+    load = {"prompts_per_level": 50}
+    found = checked(config(workload={**load, "dataset": "mine.jsonl"}))["data"]
+    assert (found.status, found.hint) == ("refused", f"Give the whole path, '{tmp_path / 'mine.jsonl'}'.")
+    assert checked(config(workload={**load, "dataset": str(tmp_path / "mine.jsonl")}))["data"].status == "ok"
+
+
 def test_speculation_that_all_share_is_no_difference(start, secret, hub):
     start(secrets=secret)
     shared = ["--speculative-draft-model-path=a/b", "--speculative-num-steps=3"]

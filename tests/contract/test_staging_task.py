@@ -230,9 +230,28 @@ def test_a_path_of_this_machine_is_no_source_for_a_job_elsewhere(tmp_path: Path,
     data = {"dataset": str(mine), "prompts_per_level": 50}
     preflight(settings(workload=data))
     with pytest.raises(InputError, match=r"`workload.dataset`: .*mine.jsonl' lies on this machine.*gs://"):
-        preflight(settings(workload=data), on_this_machine=False)
+        preflight(settings(workload=data), job_of="Vertex AI")
     with pytest.raises(InputError, match=r"`tokenizer`: .*lies on this machine"):
-        preflight(settings(workload={"prompts_per_level": 50}, tokenizer=str(tokenizer)), on_this_machine=False)
+        preflight(settings(workload={"prompts_per_level": 50}, tokenizer=str(tokenizer)), job_of="Vertex AI")
+
+
+def test_a_job_of_local_vertex_reads_whole_paths_only(
+    tmp_path: Path, tokenizer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.jsonl").write_text("\n".join(json.dumps({"prompt": f"{n}?"}) for n in range(120)))
+    (tmp_path / "words").symlink_to(tokenizer)
+    monkeypatch.chdir(tmp_path)
+    data = {"prompts_per_level": 50}
+    preflight(settings(workload={**data, "dataset": "mine.jsonl"}, tokenizer="words"))
+    whole = settings(workload={**data, "dataset": str(tmp_path / "mine.jsonl")}, tokenizer=str(tmp_path / "words"))
+    preflight(whole, job_of="Local Vertex")
+    with pytest.raises(
+        InputError, match=r"`workload.dataset`: 'mine.jsonl' is looked for in another folder"
+    ) as refused:
+        preflight(settings(workload={**data, "dataset": "mine.jsonl"}), job_of="Local Vertex")
+    assert str(refused.value).endswith(f"Give the whole path, '{tmp_path / 'mine.jsonl'}'.")
+    with pytest.raises(InputError, match=r"`tokenizer`: 'words' is looked for in another folder"):
+        preflight(settings(workload=data, tokenizer="words"), job_of="Local Vertex")
 
 
 @pytest.mark.parametrize(

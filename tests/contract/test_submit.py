@@ -197,6 +197,19 @@ def test_arguments_that_no_image_would_get_are_refused(config):
     assert "`serving.args` is given without `serving.image`" in done.stderr
 
 
+def test_prompts_that_the_job_would_look_for_in_vain_are_refused_before_anything_is_made(config, server):
+    mine = config.parent / "mine.jsonl"
+    mine.write_text("\n".join(json.dumps({"prompt": f"{n}?"}) for n in range(120)))
+    load = {**CONFIG["workload"], "dataset": "mine.jsonl"}
+    config.write_text(yaml.safe_dump({**CONFIG, "hf_token_secret": None, "workload": load}))
+    words = [sys.executable, "-m", "eagle_bench", "submit", config.name]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=config.parent)
+    assert done.returncode == 2
+    assert "`workload.dataset`: 'mine.jsonl' is looked for in another folder by a job of Local Vertex." in done.stderr
+    assert f"Give the whole path, '{mine}'." in done.stderr
+    assert "submitted" not in done.stdout
+
+
 def test_a_secret_that_only_the_job_may_read_is_left_to_it(config, server, order):
     order("api-status", match="/secrets/hf-token/", status=403, times=None)
     done = submit(config)

@@ -45,16 +45,22 @@ def at_hand(name: str) -> Path | None:
         return None
 
 
-def refuse_local(field: str, name: str) -> None:
-    """Refuse a path of this machine for a run on other ones.
+def refuse_unreadable(field: str, name: str, *, local_vertex: bool) -> None:
+    """Refuse a path of this machine that a job can't read: on Vertex AI any, on Local Vertex a relative one.
 
     Raises:
         InputError: it is such a path.
     """
-    if at_hand(name):
+    path = None if name in (BUILTIN, *NAMED) else at_hand(name)
+    if path and not local_vertex:
         raise InputError(
             f"`{field}`: {name!r} lies on this machine; a job on Vertex AI can't read it.",
             hint="Copy it to a bucket and give its gs:// address.",
+        )
+    if path and not path.is_absolute():
+        raise InputError(
+            f"`{field}`: {name!r} is looked for in another folder by a job of Local Vertex.",
+            hint=f"Give the whole path, {str(path.absolute())!r}.",
         )
 
 

@@ -160,7 +160,7 @@ def _preflight(given: Config) -> None:
         lambda text: click.echo(text, err=True),
     )
     try:
-        preflight(given, on_this_machine=on_this_machine())
+        preflight(given, job_of="Local Vertex" if on_this_machine() else "Vertex AI")
     except ServiceError as error:
         if error.kind == "permission" and given.hf_token_secret and given.hf_token_secret in error.message:
             # Only the job's account must read the secret, and without the token a refusal of the hub proves nothing.

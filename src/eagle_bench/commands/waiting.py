@@ -75,7 +75,7 @@ def _end(name: str, state: running_jobs.JobState) -> int:
         link = running_jobs.console_link(name)
         raise (ServiceError if answered else NoUsableResult)(
             _ending(state, answered),
-            hint=f"{f'{link} – ' if link else ''}what there is: eagle-bench fetch {name}",
+            hint=f"{f'{link} – what' if link else 'What'} there is: eagle-bench fetch {name}",
         )
     click.echo(f"report and results: eagle-bench fetch {name}")
     return 0

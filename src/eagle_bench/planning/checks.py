@@ -21,7 +21,6 @@ from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
 from eagle_bench.units import conjunction
 from eagle_bench.variants import VariantSpec, resolve
-from eagle_bench.workload.slices import BUILTIN
 
 NO_CLOUD = "nothing of this run is there, and `run` needs no account. For `submit`, give `plan` its `--image`, too."
 HUB_SAYS_NO = NOT_THERE | {"gated-model", "authentication", "permission"}
@@ -44,10 +43,9 @@ def checks(
     yield from server_checks(config, reached_from_here=here)
     yield from host_checks(config)
     token, why_not = _hub_token(config)
-    local = here or on_this_machine()
-    yield answered("data", lambda: _data(config, token, local), _refusing(config.workload.dataset))
+    yield answered("data", lambda: _data(config, token, here), _refusing(config.workload.dataset))
     if all(check.name != "tokenizer" for check in of_engine):
-        tokenizer = answered("tokenizer", lambda: _tokenizer(config, token, local), _refusing(config.tokenizer or ""))
+        tokenizer = answered("tokenizer", lambda: _tokenizer(config, token, here), _refusing(config.tokenizer or ""))
         yield _unless_without(why_not, tokenizer)
     if config.model and "@" not in config.model and _deploys(config) and not here:
         yield _unless_without(why_not, answered("model", lambda: _hub_model(config, token), HUB_SAYS_NO))
@@ -155,10 +153,10 @@ def _refusing(source: str) -> frozenset[str]:
     return NOT_THERE if source.startswith("gs://") else HUB_SAYS_NO
 
 
-def _data(config: Config, token: str | None, local: bool) -> str:
+def _data(config: Config, token: str | None, here: bool) -> str:
     load = config.workload
-    if not local and load.dataset not in (BUILTIN, *sources.NAMED):
-        sources.refuse_local("workload.dataset", load.dataset)
+    if not here:
+        sources.refuse_unreadable("workload.dataset", load.dataset, local_vertex=on_this_machine())
     sources.check_dataset(load.dataset, token)
     found, needed = count_prompts(config), prompts_needed(config)
     if found is None:
@@ -167,11 +165,11 @@ def _data(config: Config, token: str | None, local: bool) -> str:
     return f"{load.dataset}: {found.kept:,} prompts can be used{limits}, {needed:,} are needed."
 
 
-def _tokenizer(config: Config, token: str | None, local: bool) -> str:
+def _tokenizer(config: Config, token: str | None, here: bool) -> str:
     if config.tokenizer is None:
         return "none is set: the servers count the tokens."
-    if not local:
-        sources.refuse_local("tokenizer", config.tokenizer)
+    if not here:
+        sources.refuse_unreadable("tokenizer", config.tokenizer, local_vertex=on_this_machine())
     sources.check_tokenizer(config.tokenizer, token)
     return f"{config.tokenizer} can be read."
 

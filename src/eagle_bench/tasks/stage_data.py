@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +18,7 @@ from eagle_bench.workload.prompts import Manifest, read_staged, sha256_of
 from eagle_bench.workload.slices import BUILTIN, count_usable, stage
 from eagle_bench.workload.synthetic import shape_of
 
+JobOf = Literal["Vertex AI", "Local Vertex"]
 LEVELS = TypeAdapter(tuple[Count, ...])
 LARGEST_CHECKED_BYTES = 64 * 2**20
 
@@ -81,23 +82,22 @@ def stage_data(
         return _stage(load, levels, rounds, source, folder, out)
 
 
-def preflight(settings: config.Config, *, on_this_machine: bool = True) -> None:
+def preflight(settings: config.Config, *, job_of: JobOf | None = None) -> None:
     """Check everything about data and tokenizer that can be checked before a machine is paid for.
 
     That they are there and may be read; and for the built-in set, for shapes and for files at hand, that there are
     enough prompts (without the length limits, which need the tokenizer's files).
 
     Args:
-        on_this_machine: whether the run will be; a job on Vertex AI can't read paths of this machine.
+        job_of: who will run it as a job, which can't read every path that this process can; None for a run of its own.
 
     Raises:
         InputError, ServiceError: as `stage_data` would.
     """
     load = settings.workload
-    if not on_this_machine:
-        if load.dataset not in (BUILTIN, *sources.NAMED):
-            sources.refuse_local("workload.dataset", load.dataset)
-        sources.refuse_local("tokenizer", settings.tokenizer or "")
+    if job_of:
+        for field, name in (("workload.dataset", load.dataset), ("tokenizer", settings.tokenizer)):
+            sources.refuse_unreadable(field, name or "", local_vertex=job_of == "Local Vertex")
     token = sources.hub_token(settings.hf_token_secret)
     sources.check_dataset(load.dataset, token)
     if settings.tokenizer:
