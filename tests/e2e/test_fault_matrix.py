@@ -30,18 +30,17 @@ PATIENCE_S = 1200.0  # for all trials; only a hang meets it
 INTRO = """# What happens when something fails
 
 Eight H100s cost about 88 dollars an hour. So whatever fails, wherever: nothing stays deployed, nothing that was measured is lost,
-the cause is said, and no secret shows up. This table is made by a test (`make test-faults`) that runs the whole pipeline
-on Local Vertex, with an engine that is quick, under each of these faults. In every one of them it holds that
+the cause is reported, and no secret shows up. A test (`make test-faults`) makes this table: it runs the whole pipeline
+on Local Vertex, with a quick engine, under each of these faults. In every case:
 
-- no endpoint and no model is left: the run gives them back itself, or, where no task can run any more,
-  `eagle-bench cleanup RUN_ID --yes` does;
+- no endpoint and no model is left: the run gives them back itself, or, if no task can run any more,
+  `eagle-bench cleanup RUN_ID --yes` does; in the one row in which Local Vertex itself ends, they end with it;
 - the results of every cell that had finished are kept, in the report or for `fetch`;
-- what people see names the cause;
-- no secret is anywhere: not the Hugging Face token, no access token, not the service account's key; searched are parameters and
+- the messages name the cause;
+- no secret shows up anywhere: no Hugging Face token, no access token, no key of the service account. The test searches parameters and
   specifications, argument lists and environments of processes, logs, results and reports.
 
-"Kept" is what there is in the end of the cell that the fault hits; the baseline's, which nothing goes wrong with, is whole
-unless the whole run ends before.
+"Kept" is what remains of the cell that was hit. The baseline's cells are complete unless the whole run ends first.
 
 | fault | hits | kept | given back by | people are told |
 | :-- | :-- | :-- | :-- | :-- |
