@@ -269,7 +269,8 @@ def holds(rows: list[dict[str, Any]]) -> str:
             if not all(max(abs(r["ttft_error"]), abs(r["tpot_error"]), abs(r["e2e_error"])) <= HOLDS for r in here):
                 break
             held = streams
-        lines.append(f"| {name} | {f'{held} streams' if held else 'not even the lowest'} |")
+        shown = "1 stream" if held == 1 else f"{held} streams"
+        lines.append(f"| {name} | {shown if held else 'not even the lowest'} |")
     return "\n".join(lines)
 
 
