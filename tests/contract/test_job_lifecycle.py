@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -21,7 +22,7 @@ import yaml
 from google.cloud import aiplatform, aiplatform_v1
 
 from contract.conftest import TINY_ENGINE, bearer
-from eagle_bench.adapters import job_results, vertex
+from eagle_bench.adapters import job_results, running_jobs, vertex
 from eagle_bench.adapters.vertex_machines import machine_awaited
 from eagle_bench.commands import waiting
 from eagle_bench.errors import ServiceError
@@ -167,6 +168,10 @@ def test_a_variant_that_does_not_answer_costs_no_level(first):
     """No benchmark but the one that does nothing: one for each variant."""
     tasks = [task.task_name for task in job_of(first.name).job_detail.task_details]
     assert tasks.count("benchmark") == 2
+
+
+def test_the_logs_of_a_job_are_found(first):
+    assert any(Path(str(running_jobs.logs(first.name))).glob("*-smoke-test.log"))
 
 
 def test_a_failed_job_is_fetched(first, tmp_path):

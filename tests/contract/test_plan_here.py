@@ -139,3 +139,11 @@ def test_what_a_job_needs_is_named_where_one_is_meant(plan):
     status, said = plan(OWN, "--image", "registry.example.com/bench:1")
     assert status == 2
     assert "`project` is missing: id of the Google Cloud project" in said and "`location` is missing" in said
+
+
+def test_where_jobs_go_to_local_vertex_it_is_said_why_a_job_is_meant(plan, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "http://127.0.0.1:9")
+    status, said = plan(OWN)
+    assert status == 2
+    assert "`project` is missing" in said
+    assert f"{VARIABLE} is set, so this plans a job on Local Vertex. For `run`, plan in a shell without it." in said

@@ -100,13 +100,35 @@ def test_a_deploy_that_waits_for_the_machine_says_whose() -> None:
         TaskState(str(number), "deploy-endpoint", "RUNNING", variant=variant, started=started)
         for number, (variant, started) in enumerate((("eagle3", NOON), ("baseline", NOON), ("eagle3", None)))
     )
-    lines.of(state(*tasks), NOON)
+    waits = "deploy-endpoint of eagle3: waits for the machine of baseline and ngram"
+    assert lines.of(state(*tasks), NOON)[-2:] == [waits, waits]
+    assert lines.of(state(*tasks), NOON) == []
     (said,) = lines.of(state(*tasks), NOON + HEARTBEAT)
     assert said == (
         "still running: deploy-endpoint of eagle3 since 12:00:00 (60 s; waits for the machine of baseline and ngram), "
         "deploy-endpoint of baseline since 12:00:00 (60 s), "
         "deploy-endpoint of eagle3 (waits for the machine of baseline and ngram)"
     )
+
+
+def test_a_wait_that_begins_later_is_told_while_other_tasks_go_on() -> None:
+    awaited: dict[str, tuple[str, ...]] = {}
+    lines = JobLines(lambda variant: awaited.get(variant, ()))
+    deploy = TaskState("1", "deploy-endpoint", "RUNNING", variant="eagle3")
+    lines.of(state(deploy), NOON)
+    awaited["eagle3"] = ("baseline",)
+    cell = TaskState("2", "benchmark", "RUNNING", variant="baseline", level=1)
+    assert lines.of(state(deploy, cell), NOON + HEARTBEAT / 4) == [
+        "benchmark of baseline at concurrency 1: running",
+        "deploy-endpoint of eagle3: waits for the machine of baseline",
+    ]
+
+
+def test_a_reason_has_no_class_of_ours() -> None:
+    failed = TaskState(
+        "1", "stage-data", "FAILED", "eagle_bench.errors.InputError: `workload.dataset`: there is no file"
+    )
+    assert JobLines().of(state(failed), NOON) == ["stage-data: failed: `workload.dataset`: there is no file"]
 
 
 def test_a_job_without_a_task_says_how_it_stands() -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 INPUT = "input:"  # what a parameter's name begins with in the metadata of a task's execution
+_CLASS = re.compile(r"\beagle_bench\.errors\.\w+: ")
 GROUP = re.compile(r"(for-loop|condition|exit-handler)-")
 
 
@@ -34,6 +35,11 @@ class TaskState:
         """The task as people know it: "benchmark of eagle3 at concurrency 4"."""
         of = f" of {self.variant}" if self.variant else ""
         return f"{self.name}{of}{f' at concurrency {self.level}' if self.level else ''}"
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed, without the name of a Python class, with which a traceback's last line begins."""
+        return _CLASS.sub("", self.error).strip() if self.error else None
 
     @property
     def groups(self) -> bool:

@@ -193,13 +193,22 @@ def console_link(job_name: str) -> str | None:
 
 def artifacts_folder(job_name: str) -> str | None:
     """Where a job of Local Vertex leaves its results on this machine; None where that can't be told."""
+    return _local_folder("artifacts", job_name)
+
+
+def logs(job_name: str) -> str | None:
+    """Where a person finds the logs of a job's tasks: a folder of this machine, or the job's page."""
+    return _local_folder("logs", job_name) or console_link(job_name)
+
+
+def _local_folder(kind: str, job_name: str) -> str | None:
     if not on_this_machine():
         return None
     try:
         state = call("aiplatform", "GET", "local/state", doing="ask Local Vertex for its folders")
     except ServiceError:
         return None
-    found = state["artifacts"].get(job_name)
+    found = state.get(kind, {}).get(job_name)
     return str(found) if found else None
 
 

@@ -43,6 +43,7 @@ def command(job: str, out: Path | None, project: str | None, location: str, as_j
 
 def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     from eagle_bench.adapters import job_results
+    from eagle_bench.adapters.running_jobs import logs
     from eagle_bench.commands.shown import outcome, show_results
     from eagle_bench.commands.states import in_words, shown_reason
     from eagle_bench.runs.gathering import gather, make_room
@@ -53,7 +54,7 @@ def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     why = shown_reason(state.error, said=bool(failed))
     click.echo(f"{found.run_id}: {in_words(state.state)}{f': {why}' if why else ''}")
     for task in failed:
-        click.echo(f"{task.label}: {in_words(task.state)}: {task.error}", err=True)
+        click.echo(f"{task.label}: {in_words(task.state)}: {task.reason}", err=True)
     with TemporaryDirectory() as scratch:
         job_results.download(found, Path(scratch))
         make_room(folder, lambda text: click.echo(text, err=True))
@@ -63,7 +64,9 @@ def _fetch(found: JobResults, folder: Path, tell: Tell) -> None:
     if gathered.answer is None:
         if not state.ended:
             raise NoUsableResult(f"{so_far}, so there is nothing to report yet.", hint="Fetch it again later.")
-        raise NoUsableResult(f"{found.run_id} left no result of any cell.", hint="Its tasks' logs say why.")
+        where = logs(state.name)
+        hint = f"Its tasks' logs say why{f': {where}' if where else '.'}"
+        raise NoUsableResult(f"{found.run_id} left no result of any cell.", hint=hint)
     show_results(gathered.answer, folder)
     if not state.ended:
         click.echo(f"{so_far}; fetch it again for the rest", err=True)

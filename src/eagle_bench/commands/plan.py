@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eagle_bench import config_file
+from eagle_bench.errors import InputError
 
 if TYPE_CHECKING:
+    from eagle_bench.config import Config
     from eagle_bench.estimate import Assumptions
     from eagle_bench.run_plan import RunPlan
 
@@ -85,7 +87,7 @@ def command(
     given = given.model_copy(update={"allow_difference": (*given.allow_difference, *allowed)})
     here = planning.runs_here(given, template=template, images=images, engines=engines)
     if not here:
-        config_file.require(given, ("project", "location"), source=str(config))  # the check of the bucket has the third
+        _require_place(given, str(config))
     checks = tuple(planning.checks(given, template=template, images=images, engines=engines))
     local = here or on_this_machine()  # Local Vertex has no other machine, whatever the config names
     builtin = local and engines is None and planning.served_by_builtin(given)
@@ -95,6 +97,20 @@ def command(
     else:
         _print(plan)
     return 0 if plan.may_run else REFUSED
+
+
+def _require_place(given: Config, source: str) -> None:
+    """Make sure that a job's project and location are there; the check of the bucket has the third field."""
+    from eagle_bench.adapters.vertex_address import VARIABLE, on_this_machine
+
+    try:
+        config_file.require(given, ("project", "location"), source=source)
+    except InputError as error:
+        if on_this_machine():
+            error.hint = (
+                f"{VARIABLE} is set, so this plans a job on Local Vertex. For `run`, plan in a shell without it."
+            )
+        raise
 
 
 def _assumptions(

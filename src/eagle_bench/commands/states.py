@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import click
@@ -17,7 +16,6 @@ _WORDS = {
     "CANCEL_PENDING": "being cancelled",
     "NOT_TRIGGERED": "not started",
 }
-_CLASS = re.compile(r"eagle_bench\.errors\.\w+: ")
 _LAST = "conclude"
 
 
@@ -63,4 +61,4 @@ def _by_itself(task: TaskState) -> bool:
 
 
 def _cause(task: TaskState) -> str:
-    return _CLASS.sub("", str(task.error)).strip().rstrip(".")
+    return str(task.reason).rstrip(".")

@@ -125,9 +125,7 @@ class LocalVertexApp:
                 return found if isinstance(found, Response) else JSONResponse(found)
             except Refusal as refusal:
                 return JSONResponse(refusal.body(), status_code=refusal.code)
-            except (
-                Exception
-            ) as error:  # a request of a shape nobody thought of: answered, and kept for its fault's sake
+            except Exception as error:  # a request that nobody thought of: answered, and kept for its fault's sake
                 LOG.exception("%s %s", request.method, request.url.path)
                 return JSONResponse(Refusal(500, f"{type(error).__name__}: {error}").body(), status_code=500)
 
@@ -152,6 +150,7 @@ class LocalVertexApp:
             "mode": self.machine.mode,
             "state_dir": str(self._settings.state_dir),
             "artifacts": {job.name: str(job.artifacts) for job in self.jobs.jobs.values() if job.artifacts},
+            "logs": {job.name: str(job.folder.resolve()) for job in self.jobs.jobs.values()},
             "operations": {
                 op.name: op.progress for op in self.operations.under("projects") if not op.as_json()["done"]
             },
