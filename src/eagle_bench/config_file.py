@@ -16,6 +16,7 @@ from eagle_bench.config import Config
 from eagle_bench.config_problems import examine, key_shown, lacking
 from eagle_bench.errors import InputError
 from eagle_bench.placeholders import unfilled
+from eagle_bench.units import whole
 
 MOST_VALUES = 10_000
 
@@ -59,7 +60,7 @@ def parse(text: str, *, source: str = "config", needs: tuple[str, ...] = (), fil
     if not isinstance(data, dict):
         raise InputError(f"{source}: not a config: it must be a mapping of fields, such as `variants:`.")
     if _values_in(data) > MOST_VALUES:
-        raise InputError(f"{source}: not a config: it holds more than {MOST_VALUES:,} values.")
+        raise InputError(f"{source}: not a config: it holds more than {whole(MOST_VALUES)} values.")
     return validate(data, source=source, needs=needs, problems=loader.twice, filled=filled)
 
 

@@ -233,7 +233,7 @@ def _known_keys(loc: Place) -> tuple[str, list[str]]:
         parent, name = steps[-1]
         model = section_in(parent.model_fields[name].annotation)
     assert model is not None
-    return (f"`{field_shown(loc)}`" if loc else "a config"), list(model.model_fields)
+    return (f"`{field_shown(loc)}`" if loc else "A config"), list(model.model_fields)
 
 
 def lacking(values: Mapping[str, Any], fields: Iterable[str]) -> list[str]:

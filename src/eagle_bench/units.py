@@ -77,8 +77,12 @@ def dollars(value: float | None) -> str:
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number and its noun, such as "1 request", "12 000 requests"."""
-    text = f"{number:,}".replace(",", NARROW_SPACE)
-    return f"{text} {noun if number == 1 else plural or noun + 's'}"
+    return f"{whole(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def whole(number: int) -> str:
+    """A whole number, thousands set apart: "12 000"."""
+    return f"{number:,}".replace(",", NARROW_SPACE)
 
 
 def levels(values: list[int] | tuple[int, ...]) -> str:

@@ -146,7 +146,7 @@ def test_each_refusal_names_what_is_missing_and_what_to_do(start, secret, hub, t
     assert of_status(found, "refused") == set(found) - {"credentials", "secrets", "template"} - open_here, found
     expected = {
         "variants": ("dtype (not set and half)", "allow_difference: [dtype]"),
-        "data": ("10,006 are needed", "prompts_per_level"),
+        "data": ("10\u202f006 are needed", "prompts_per_level"),
         "tokenizer": ("no model meta/none", "spelling"),
         "model": ("no model owner/name", "spelling"),
         "bucket": ("you lack storage.buckets.get on gs://local-bucket", "roles/storage.legacyBucketReader"),

@@ -156,7 +156,9 @@ def test_levels_that_the_reference_gives_the_builtin_set_are_ones_that_it_has_pr
 
 
 def test_preflight_finds_too_few_prompts_before_anything_is_made(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"builtin: 700 of the 700 conversations can be used, and 2,006 are needed"):
+    with pytest.raises(
+        InputError, match=r"builtin: 700 of the 700 conversations can be used, and 2\u202f006 are needed"
+    ):
         preflight(settings())
     preflight(settings(workload={"prompts_per_level": 300}))
     mine = tmp_path / "mine.jsonl"

@@ -27,7 +27,7 @@ UNITS = {"_ms": "ms", "_s": "seconds", "_mb": "MB", "_tokens": "tokens"}
 INTRODUCTION = """# The config file
 
 YAML. A key that is not here is refused, with the one that was probably meant; so is a key that stands there twice. All
-problems of a config are said at once. A field without a default may be left out unless it is required. `eagle-bench init` writes a config with comments, and `eagle-bench validate FILE`
+problems of its fields are said at once. A field without a default may be left out unless it is required. `eagle-bench init` writes a config with comments, and `eagle-bench validate FILE`
 checks one. [config.schema.json](schemas/config.schema.json) is its JSON Schema: an editor that knows it completes the keys.
 
 Nothing secret may stand in a config: it becomes the pipeline's parameters, which the console shows. Secrets are named by

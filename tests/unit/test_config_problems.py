@@ -46,7 +46,10 @@ def without(key):
 
 # Each is a mistake of another kind in another place, with words of the one line that it deserves.
 MISTAKES = {
-    "`projct` is not a known key. Did you mean `project`?": [without("project"), put("projct", value="p")],
+    "`projct` is not a known key. Did you mean `project`? A config takes: project, ": [
+        without("project"),
+        put("projct", value="p"),
+    ],
     "`model` is needed": [without("model")],
     "`tokenizer` is missing": [without("tokenizer")],
     "`serving.port` must be a whole number: 'x'": [put("serving", "port", value="x")],

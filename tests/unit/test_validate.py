@@ -45,7 +45,7 @@ def test_levels_that_the_prompts_can_not_fill_are_named(validate, tmp_path):
     status, said = validate(workload={"dataset": str(mine)}, concurrency=[1])
     assert status == 2
     assert "30 of the 30 conversations can be used" in said
-    assert "Concurrency 1 is left with 30 of the 1,002 that it needs." in said
+    assert "Concurrency 1 is left with 30 of the 1\u202f002 that it needs." in said
     assert validate() == (0, "bench.yaml: a config of 2 variants at 2 levels\n")
     assert validate(concurrency=[1]) == (0, "bench.yaml: a config of 2 variants at 1 level\n")
 
@@ -74,6 +74,6 @@ def test_init_writes_the_file_and_warns(tmp_path):
     done = CliRunner().invoke(init.command, [*urls, "--concurrency", "1,64", "-o", str(path)])
     assert done.exit_code == 0 and path.exists()
     assert "warning: builtin: 700 of the 700 conversations can be used" in done.output
-    assert "Concurrency 64 is left with 498 of the 1,408 that it needs." in done.output
+    assert "Concurrency 64 is left with 498 of the 1\u202f408 that it needs." in done.output
     done = CliRunner().invoke(init.command, [*urls, "-o", str(path), "--force"])
     assert done.exit_code == 0 and "warning" not in done.output

@@ -167,7 +167,7 @@ def test_every_form_gives_back_the_same_texts(texts: list[str], tmp_path_factory
         (b"PK\x03\x04 a sheet", ["is compressed"]),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", ["Git LFS", "git lfs pull"]),
         (b"\n<!DOCTYPE HTML><title>Sign in</title>", ["is a web page"]),
-        (b'{"prompt": "A", "output_tokens": 1e30}', ["line 1", "1e+30", "1,000,000"]),
+        (b'{"prompt": "A", "output_tokens": 1e30}', ["line 1", "1e+30", "1\u202f000\u202f000"]),
         (b'{"prompt": ' + b"[" * 20_000, ["line 1", "nested too deeply"]),
         (b'[{"prompt": ' + b"[" * 20_000 + b"]" * 20_000 + b"}]", ["entry 1", "nested too deeply"]),
         (b"[" * 200_000, ["entry 1", "nested too deeply"]),

@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from eagle_bench.adapters.digests import hash_of, named_digests, verify
 from eagle_bench.errors import InputError, ServiceError, because
+from eagle_bench.units import whole
 
 if TYPE_CHECKING:
     import httpx
@@ -154,7 +155,7 @@ def _attempt(client: httpx.Client, url: str, address: str, part: Path) -> dict[s
             for chunk in response.iter_bytes():
                 file.write(chunk)
         if total is not None and _size(part) != total:
-            raise _Interrupted(f"{_size(part):,} of {total:,} bytes arrived")
+            raise _Interrupted(f"{whole(_size(part))} of {whole(total)} bytes arrived")
         return named_digests(response)
 
 

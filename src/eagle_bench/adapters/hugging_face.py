@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from eagle_bench.adapters.hugging_face_errors import Kind, endpoint, told
 from eagle_bench.adapters.tokenizer import is_file
 from eagle_bench.errors import InputError, ServiceError
+from eagle_bench.units import whole
 
 SCHEME = "hf://"
 NAME = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
@@ -180,7 +181,7 @@ def _download(repo: _Repo, file: _File, token: str | None) -> Path:
 def _damage(path: Path, file: _File) -> str | None:
     size = path.stat().st_size
     if file.size is not None and size != file.size:
-        return f"{size:,} bytes in place of {file.size:,}"
+        return f"{whole(size)} bytes in place of {whole(file.size)}"
     if file.sha256:
         with path.open("rb") as content:
             actual = hashlib.file_digest(content, "sha256").hexdigest()

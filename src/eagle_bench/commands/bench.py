@@ -67,7 +67,12 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
 )
 @click.option("--max-tokens", type=_POSITIVE, default=512, show_default=True, metavar="N", help="Limit of an answer.")
 @click.option(
-    "--rounds", type=_POSITIVE, default=3, show_default=True, metavar="R", help="Repeats that share the prompts."
+    "--rounds",
+    type=_POSITIVE,
+    default=3,
+    show_default=True,
+    metavar="R",
+    help="Rounds that the prompts are divided among.",
 )
 @click.option(
     "--model",

@@ -19,7 +19,7 @@ from eagle_bench.planning.local_checks import engine_checks
 from eagle_bench.planning.quick_checks import host_checks, machine_checks, server_checks
 from eagle_bench.run_plan import Check
 from eagle_bench.tasks.stage_data import count_prompts
-from eagle_bench.units import conjunction
+from eagle_bench.units import conjunction, whole
 from eagle_bench.variants import VariantSpec, resolve
 
 NO_CLOUD = "nothing of this run is there, and `run` needs no account. For `submit`, give `plan` its `--image`, too."
@@ -160,9 +160,9 @@ def _data(config: Config, token: str | None, here: bool) -> str:
     sources.check_dataset(load.dataset, token)
     found, needed = count_prompts(config), prompts_needed(config)
     if found is None:
-        return f"{load.dataset} is there; {needed:,} prompts are needed, and counted when the run begins."
+        return f"{load.dataset} is there; {whole(needed)} prompts are needed, and counted when the run begins."
     limits = " before the length limits" if config.tokenizer else ""
-    return f"{load.dataset}: {found.kept:,} prompts can be used{limits}, {needed:,} are needed."
+    return f"{load.dataset}: {whole(found.kept)} prompts can be used{limits}, {whole(needed)} are needed."
 
 
 def _tokenizer(config: Config, token: str | None, here: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from eagle_bench.comparison import Bounded, CellView, Comparison, Interval, LevelComparison
 from eagle_bench.report.table import Table
 from eagle_bench.results import CellResult
-from eagle_bench.units import NOTHING, dollars, milliseconds, percent, rate, significant, times
+from eagle_bench.units import NOTHING, dollars, milliseconds, percent, rate, significant, times, whole
 
 
 def name(comparison: Comparison, variant: str) -> str:
@@ -235,4 +235,4 @@ def _share(part: int | None, whole: int | None) -> str:
 
 
 def _number(value: int | None) -> str:
-    return NOTHING if value is None else f"{value:,}".replace(",", "\u202f")
+    return NOTHING if value is None else whole(value)

@@ -6,6 +6,7 @@ import json
 from typing import Literal, NamedTuple
 
 from eagle_bench.errors import InputError
+from eagle_bench.units import whole
 from eagle_bench.workload.prompts import Message, Prompt
 
 ALLOWED = (
@@ -174,7 +175,7 @@ def _length(value: object) -> int | None:
         length = 0.0
     if not 1 <= length <= LONGEST_ANSWER or not length.is_integer():
         raise _Wrong(
-            f"`output_tokens` is {_json(value)}", f"a whole number of at least 1 and at most {LONGEST_ANSWER:,}"
+            f"`output_tokens` is {_json(value)}", f"a whole number of at least 1 and at most {whole(LONGEST_ANSWER)}"
         )
     return int(length)
 

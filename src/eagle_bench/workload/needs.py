@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from eagle_bench import config
 from eagle_bench.errors import InputError
+from eagle_bench.units import whole
 from eagle_bench.workload.filters import Sieve
 
 WARM_UP = -1
@@ -50,17 +51,17 @@ def shortage(name: str, sieve: Sieve, wanted: Sequence[Need], workload: config.W
     needed = sum(need.requests for need in wanted)
     levels = list(dict.fromkeys(need.concurrency for need in wanted))
     warm_up = sum(need.requests for need in wanted if need.round == WARM_UP)
-    drops = "; ".join(f"{drop.count:,} {drop.reason}" for drop in sieve.dropped())
+    drops = "; ".join(f"{whole(drop.count)} {drop.reason}" for drop in sieve.dropped())
     why = f" Dropped: {drops}." if drops else ""
     rounds = max(need.round for need in wanted) + 1
     least = sum(config.least_requests(level) for level in levels) + warm_up
     if sieve.kept == 0:
-        found = f"none of the {sieve.read:,} conversations can be used"
+        found = f"none of the {whole(sieve.read)} conversations can be used"
     else:
-        found = f"{sieve.kept:,} of the {sieve.read:,} conversations can be used"
+        found = f"{whole(sieve.kept)} of the {whole(sieve.read)} conversations can be used"
     return InputError(
-        f"{name}: {found}, and {needed:,} are needed: {needed - warm_up:,} for {len(levels)} levels in {rounds} "
-        f"rounds and {warm_up:,} to warm up, none used twice.{_where_they_end(sieve.kept, wanted)}{why}",
+        f"{name}: {found}, and {whole(needed)} are needed: {whole(needed - warm_up)} for {len(levels)} levels in {rounds} "
+        f"rounds and {whole(warm_up)} to warm up, none used twice.{_where_they_end(sieve.kept, wanted)}{why}",
         hint=_what_to_change(sieve, least, levels, workload),
     )
 
@@ -71,7 +72,9 @@ def _where_they_end(kept: int, wanted: Sequence[Need]) -> str:
     for level in dict.fromkeys(need.concurrency for need in wanted):
         needed = sum(need.requests for need in wanted if need.concurrency == level)
         if left < needed:
-            return f" Concurrency {level} is left with {left:,} of the {needed:,} that it needs." if kept else ""
+            return (
+                f" Concurrency {level} is left with {whole(left)} of the {whole(needed)} that it needs." if kept else ""
+            )
         left -= needed
     return ""
 
@@ -88,7 +91,7 @@ def _what_to_change(sieve: Sieve, least: int, levels: Sequence[int], workload: c
     elif sieve.kept and len(levels) > 1:
         ways.append(
             f"measure fewer or lower levels in `concurrency` (with the least of max(50, 20 × concurrency) requests, "
-            f"these need {least:,} prompts)"
+            f"these need {whole(least)} prompts)"
         )
     ways.append("take a larger data set with `workload.dataset`")
     return "To change that: " + ", or ".join(ways) + "."

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from eagle_bench import config
 from eagle_bench.errors import InputError
+from eagle_bench.units import whole
 from eagle_bench.workload import readers, synthetic
 from eagle_bench.workload.conversations import Entry
 from eagle_bench.workload.filters import Sieve, TokenCounter, sampling_key
@@ -140,7 +141,7 @@ def _from_shape(
     prompts = list(itertools.islice(_admitted(sieve, entries), total))
     if len(prompts) < total:
         raise InputError(
-            f"`workload.dataset`: {workload.dataset!r} leaves too little room for {total:,} different prompts.",
+            f"`workload.dataset`: {workload.dataset!r} leaves too little room for {whole(total)} different prompts.",
             hint="Ask for more input tokens.",
         )
     label = shape.label(exact=counter is not None, ignore_eos=workload.ignore_eos)
