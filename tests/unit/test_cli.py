@@ -85,6 +85,21 @@ def test_a_mistyped_command_or_option_is_recognised(capsys):
     assert "--dry-run" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["validate", "--schema", "cel"], "cell"),
+        (["init", "--engine", "vlm"], "vllm"),
+        (["submit", "bench.yaml", "--failure-policy", "slwo"], "slow"),
+        (["completion", "bsh"], "bash"),
+        (["compile", "--image", "benc=a", "-o", "none.yaml"], "bench"),
+    ],
+)
+def test_a_mistyped_value_of_few_is_recognised(capsys, arguments, meant):
+    assert status_of(arguments) == 2
+    assert f"Did you mean `{meant}`?" in capsys.readouterr().err
+
+
 def test_a_missing_config_is_named(capsys, tmp_path):
     missing = tmp_path / "missing.yaml"
     for command in ("run", "submit"):

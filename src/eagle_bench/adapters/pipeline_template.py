@@ -12,6 +12,7 @@ from typing import Any
 from eagle_bench.adapters.whole_files import write_files
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
+from eagle_bench.nearest import did_you_mean
 from eagle_bench.variants import resolve
 
 COMPILED = b"# PIPELINE DEFINITION\n"  # how kfp begins what it writes
@@ -93,7 +94,10 @@ def images_of(given: Iterable[str]) -> dict[str, str]:
             )
         for known in names:
             if known not in IMAGES:
-                raise InputError(f"--image {text[:60]!r}: no image is called {known!r}; {' and '.join(IMAGES)} are.")
+                raise InputError(
+                    f"--image {text[:60]!r}: no image is called {known!r}; {' and '.join(IMAGES)} are."
+                    f"{did_you_mean(known, IMAGES)}"
+                )
             if known in found:
                 raise InputError(f"--image: {known} is given twice.")
             found[known] = address

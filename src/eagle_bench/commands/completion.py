@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from eagle_bench.commands.choices import Choice
+
 SHELLS = {
     "bash": 'eval "$(eagle-bench completion bash)"    in ~/.bashrc',
     "zsh": 'eval "$(eagle-bench completion zsh)"    in ~/.zshrc',
@@ -14,7 +16,7 @@ VARIABLE = "_EAGLE_BENCH_COMPLETE"  # the name that click derives from the progr
 
 
 @click.command(epilog="\b\n" + "\n".join(SHELLS.values()))
-@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.argument("shell", type=Choice(list(SHELLS)))
 def command(shell: str) -> None:
     """Print the script that makes a shell complete commands, options and files.
 

@@ -14,6 +14,7 @@ import click
 
 from eagle_bench import config_file
 from eagle_bench.commands import json_output
+from eagle_bench.commands.choices import Choice
 from eagle_bench.commands.job_whereabouts import (
     job_may_be,
     next_steps,
@@ -51,7 +52,7 @@ LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Label of the job; may be repeated.")
 @click.option(
     "--failure-policy",
-    type=click.Choice(["slow", "fast"]),
+    type=Choice(["slow", "fast"]),
     default="slow",
     show_default=True,
     help="Once a task has failed: slow starts those that don't need it, fast starts none.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from eagle_bench.commands.choices import Choice
 from eagle_bench.errors import EagleBenchError, InputError
 from eagle_bench.units import count
 
@@ -16,9 +17,7 @@ YAML = {".yaml", ".yml"}
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
-@click.option(
-    "--schema", "schema_of", type=click.Choice(KINDS), help="Print the JSON Schema of such a file, and check none."
-)
+@click.option("--schema", "schema_of", type=Choice(KINDS), help="Print the JSON Schema of such a file, and check none.")
 def command(files: tuple[Path, ...], schema_of: str | None) -> None:
     """Check configs (YAML) and result files (JSON): what each is, or everything that is wrong with it.
 
