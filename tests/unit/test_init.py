@@ -234,17 +234,52 @@ def test_at_a_terminal_without_flags_it_asks_first_whether_servers_run(tmp_path)
         ("eagle3", "http://127.0.0.1:8001/v1"),
     ]
     assert (config.baseline, config.project, config.tokenizer, config.concurrency) == ("plain", None, None, (1, 2))
-    assert said.startswith("Compare servers that run already (enter their URLs), or deploy a model? [urls/deploy]")
+    assert said.startswith("Compare servers that run already, or deploy a model? [urls/deploy]")
     assert said.count("an answer is needed here; Ctrl-C leaves") == 2
-    assert "'both': it must be urls or deploy." in said
+    assert "'both': it must be urls or deploy, or the first server's URL." in said
     assert "`http://` is missing" in said
     assert "'plain' is the first server's" in said
+
+
+def test_at_a_terminal_a_url_may_stand_in_the_place_of_the_word(tmp_path):
+    answers = [
+        "127.0.0.1:8000/v1",  # no scheme: again
+        "http://127.0.0.1:8000/v1",
+        "http://127.0.0.1:8001/v1",  # no id: again
+        "Plain",  # nor this
+        "plain",
+        "",
+        "http://127.0.0.1:8001/v1",
+        *[""] * 3,
+    ]
+    status, said = at_a_terminal(tmp_path, *answers)
+    assert status == 0, said
+    assert [(each.id, each.url) for each in config_file.load(tmp_path / "bench.yaml").variants] == [
+        ("plain", "http://127.0.0.1:8000/v1"),
+        ("eagle3", "http://127.0.0.1:8001/v1"),
+    ]
+    assert "`http://` is missing" in said
+    assert said.count("an id is 1 to 40 of a-z, 0-9 and -, starting with a letter") == 2
+    assert said.count("Its URL") == 1
+
+
+@pytest.mark.parametrize(("word", "asked"), [("Y", "Id of the first server"), ("no", "Google Cloud project")])
+def test_at_a_terminal_yes_and_no_are_understood(tmp_path, word, asked):
+    ours, theirs = pty.openpty()
+    arguments = [sys.executable, "-m", "eagle_bench", "init", "-o", "bench.yaml"]
+    with subprocess.Popen(arguments, cwd=tmp_path, stdin=theirs, stderr=subprocess.PIPE, text=True) as process:
+        os.close(theirs)
+        os.write(ours, f"{word}\n\x04".encode())  # and the end of what is typed
+        _, said = process.communicate(timeout=60)
+    os.close(ours)
+    assert asked in said
 
 
 def test_at_a_terminal_without_flags_a_model_can_be_deployed(tmp_path):
     status, said = at_a_terminal(tmp_path, "deploy", "p", "", "gs://b/x", "", "", "a/b", "", "vllm:1", *[""] * 7)
     assert status == 0, said
     assert read(tmp_path / "bench.yaml").project == "p"
+    assert "Serving container, which gets the speculative arguments, such as us-docker.pkg.dev/" in said
     assert "Google Cloud project:" in said
 
 

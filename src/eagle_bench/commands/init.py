@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from eagle_bench.commands import init_servers
+from eagle_bench.commands.choices import Choice
 from eagle_bench.commands.init_answers import Answers
 from eagle_bench.errors import InputError
 from eagle_bench.machines import MACHINES
@@ -93,7 +94,7 @@ def _levels(_: click.Context, __: click.Parameter, given: str | None) -> list[in
 @click.option("--model", metavar="ID", help="publisher/model@version of Model Garden, or a Hugging Face id.")
 @click.option("--tokenizer", metavar="ID", help="Hugging Face id, gs:// or local folder.")
 @click.option("--image", metavar="ADDRESS", help="Serving container.")
-@click.option("--engine", type=click.Choice(sorted(SPECULATION)), help="What that container runs.")
+@click.option("--engine", type=Choice(sorted(SPECULATION)), help="What that container runs.")
 @click.option("--weights", metavar="ID", help="Its weights: a gs:// folder or a Hugging Face id.")
 @click.option("--draft", metavar="ID", help="The draft model: a gs:// folder or a Hugging Face id.")
 @click.option("--machine-type", metavar="NAME", help="Compute Engine's name of the machine.")
@@ -114,13 +115,13 @@ def command(output: Path, force: bool, urls: list[tuple[str, str]], endpoints: l
 
     if output.exists() and not force:
         raise InputError(f"{output}: is there already.", hint="Give another --output, or --force.")
-    if asked := not (urls or endpoints) and init_servers.wanted(given):
-        urls = init_servers.urls(_url)
+    if asked := not (urls or endpoints) and init_servers.wanted(given, _url):
+        urls = asked.complete()
     running = [{"id": name, "url": _with_path(url)} for name, url in urls]
     running += [{"id": name, "endpoint": resource} for name, resource in endpoints]
     placed = bool(endpoints) or any(given[name] for name in PLACE) or not running
     needed = _needed(given, running=bool(running), placed=placed, endpoints=bool(endpoints))
-    answers = Answers(given, needed, asked=asked)
+    answers = Answers(given, needed, asked=bool(asked))
     values = _running(answers, running, placed=placed, endpoints=bool(endpoints)) if running else _deployed(answers)
     dataset = answers.get(
         "dataset", "Prompts: builtin, sharegpt, a path or an address", "builtin" if running else "sharegpt"
@@ -184,7 +185,10 @@ def _deployed(answers: Answers) -> dict[str, Any]:
     values["model"] = answers.get("model", "Model: publisher/model@version, or a Hugging Face id")
     hub_id = None if "@" in values["model"] else values["model"]
     values["tokenizer"] = answers.get("tokenizer", "Its tokenizer: a Hugging Face id, gs:// or local folder", hub_id)
-    image = answers.get("image", "Serving container, which gets the speculative arguments")
+    image = answers.get(
+        "image",
+        "Serving container, which gets the speculative arguments, such as us-docker.pkg.dev/my-project/images/vllm:1",
+    )
     engine = answers.get("engine", "What it runs: sglang or vllm", "vllm" if "vllm" in image else "sglang")
     machine = answers.get("machine_type", "Machine", USUAL_MACHINE)
     gpus = MACHINES.get(machine, MACHINES[USUAL_MACHINE])
