@@ -260,6 +260,18 @@ def test_a_run_says_that_another_program_disturbed_it(start, config, engines, tm
     assert "Measure again when it is quiet" in run.text.replace("\n", " ")
 
 
+def test_paths_are_read_from_where_the_command_was_given(start, config, engines, tokenizer_folder, tmp_path):
+    """The pipeline's tasks run in folders of their own."""
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("".join(json.dumps({"prompt": f"count to {number}"}) + "\n" for number in range(120)))
+    workload = {"dataset": os.path.relpath(mine), "prompts_per_level": 50, "max_output_tokens": 32}
+    asked = config(workload=workload, tokenizer=os.path.relpath(tokenizer_folder), concurrency=[1])
+    run = start("run", asked, "--engines", engines("--words=20", "--pause=0.002"), "--out", tmp_path / "out")
+    assert run.finish() == 0, run.text
+    cell = read(tmp_path / "out" / "results" / "other-c1.json")
+    assert cell["counts"]["completed"] == 50
+
+
 def test_a_folder_takes_one_run_at_a_time(start, config, engines, tmp_path):
     out = tmp_path / "out"
     first = start("run", config(concurrency=[1]), "--engines", engines("--words=20", "--pause=0.02"), "--out", out)

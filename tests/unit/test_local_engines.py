@@ -10,7 +10,7 @@ import yaml
 from eagle_bench import config_file
 from eagle_bench.builtin import engine as builtin_engine
 from eagle_bench.errors import InputError
-from eagle_bench.runs.local_engines import settings_for
+from eagle_bench.runs.local_engines import settings_for, with_whole_paths
 
 SERVE = [sys.executable, "-m", "server", "{port}"]
 CONFIG = {
@@ -96,3 +96,17 @@ def test_the_builtin_engine_is_refused_where_its_packages_do_not_fit(version, sy
     builtin_engine.require_platform((3, 11), "Linux", "x86_64")
     with pytest.raises(InputError, match=rf"this is Python 3\.{version[1]} on {system} on {machine}\. Give an engine"):
         builtin_engine.require_platform(version, system, machine)
+
+
+def test_only_what_is_here_becomes_a_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("mine.jsonl", "builtin", "sharegpt"):
+        (tmp_path / name).write_text("")
+    for given, found in (
+        ("mine.jsonl", str(tmp_path / "mine.jsonl")),
+        ("builtin", "builtin"),
+        ("hf://a/b", "hf://a/b"),
+    ):
+        config = config_file.validate({**CONFIG, "workload": {"dataset": given}}, source="x")
+        ready = with_whole_paths(config)
+        assert (ready.workload.dataset, ready.tokenizer) == (found, CONFIG["tokenizer"])

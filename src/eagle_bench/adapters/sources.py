@@ -21,6 +21,7 @@ NAMED = {
     "sharegpt": "hf://anon8231489123/ShareGPT_Vicuna_unfiltered/ShareGPT_V3_unfiltered_cleaned_split.json",
 }
 WEB = ("https://", "http://")
+NO_PATHS = {BUILTIN, *NAMED}  # whatever file of that name is at hand
 
 
 def hub_token(secret: str | None) -> str | None:
@@ -51,7 +52,7 @@ def refuse_unreadable(field: str, name: str, *, local_vertex: bool) -> None:
     Raises:
         InputError: it is such a path.
     """
-    path = None if name in (BUILTIN, *NAMED) else at_hand(name)
+    path = None if name in NO_PATHS else at_hand(name)
     if path and not local_vertex:
         raise InputError(
             f"`{field}`: {name!r} lies on this machine; a job on Vertex AI can't read it.",
@@ -62,6 +63,12 @@ def refuse_unreadable(field: str, name: str, *, local_vertex: bool) -> None:
             f"`{field}`: {name!r} is looked for in another folder by a job of Local Vertex.",
             hint=f"Give the whole path, {str(path.absolute())!r}.",
         )
+
+
+def whole_path(name: str) -> str:
+    """A path of this machine as any process of it finds it; every other name as it is."""
+    path = None if name in NO_PATHS else at_hand(name)
+    return str(path.absolute()) if path else name
 
 
 def is_elsewhere(dataset: str) -> bool:

@@ -78,14 +78,20 @@ def command(
     from eagle_bench.planning.quick_checks import heed, host_checks, require_image, server_checks
     from eagle_bench.runs import local_run
     from eagle_bench.runs.folder_lock import alone_in, only_one
-    from eagle_bench.runs.local_engines import EXAMPLE, settings_for, with_local_place, with_local_tokenizer
+    from eagle_bench.runs.local_engines import (
+        EXAMPLE,
+        settings_for,
+        with_local_place,
+        with_local_tokenizer,
+        with_whole_paths,
+    )
     from eagle_bench.tasks.stage_data import preflight
 
     obey_signals(once=True)
     addresses = images_of(images)
     if addresses and shutil.which("docker") is None:
         raise InputError("--image runs the components in containers, and there is no `docker` on this machine.")
-    given = with_local_place(config_file.load(config or EXAMPLE))
+    given = with_whole_paths(with_local_place(config_file.load(config or EXAMPLE)))
     require_image(given)
     if resume is None:  # what an earlier run has measured need not run any more
         heed(server_checks(given, reached_from_here=not addresses), lambda text: click.echo(text, err=True))

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from eagle_bench.adapters.sources import whole_path
 from eagle_bench.builtin import engine as builtin
 from eagle_bench.config import Config
 from eagle_bench.errors import InputError
@@ -34,6 +35,13 @@ def with_local_place(config: Config) -> Config:
     """A config with a project, a region and a bucket of Local Vertex where it names none: only a job needs real ones."""
     given = config.model_dump(include=set(LOCAL_PLACE), exclude_none=True)
     return config.model_copy(update={**LOCAL_PLACE, **given})
+
+
+def with_whole_paths(config: Config) -> Config:
+    """A config whose prompts and tokenizer are found from any folder: tasks run in folders of their own."""
+    workload = config.workload.model_copy(update={"dataset": whole_path(config.workload.dataset)})
+    tokenizer = whole_path(config.tokenizer) if config.tokenizer else None
+    return config.model_copy(update={"workload": workload, "tokenizer": tokenizer})
 
 
 def settings_for(
