@@ -39,7 +39,7 @@ Check a file, or print a schema for a validator of your own:
 ```
 """
 JSON_OUTPUT = """
-# What `--json` prints
+## What `--json` prints
 
 With `--json`, a command prints one JSON object on standard output, and everything else on standard error. The exit status
 is the same; the object is there also when a gate failed or no result can be used.

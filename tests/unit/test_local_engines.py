@@ -10,7 +10,9 @@ import yaml
 from eagle_bench import config_file
 from eagle_bench.builtin import engine as builtin_engine
 from eagle_bench.errors import InputError
-from eagle_bench.runs.local_engines import settings_for, with_whole_paths
+from eagle_bench.local_vertex.jobs import Jobs
+from eagle_bench.local_vertex.settings import Settings
+from eagle_bench.runs.local_engines import in_containers, settings_for, with_whole_paths
 
 SERVE = [sys.executable, "-m", "server", "{port}"]
 CONFIG = {
@@ -110,3 +112,17 @@ def test_only_what_is_here_becomes_a_whole_path(tmp_path, monkeypatch):
         config = config_file.validate({**CONFIG, "workload": {"dataset": given}}, source="x")
         ready = with_whole_paths(config)
         assert (ready.workload.dataset, ready.tokenizer) == (found, CONFIG["tokenizer"])
+
+
+def test_tasks_in_containers_see_the_prompts_and_the_tokenizer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.jsonl").write_text("")
+    (tmp_path / "tokenizer").mkdir()
+    values = {**CONFIG, "workload": {"dataset": "mine.jsonl"}, "tokenizer": "./tokenizer"}
+    ready = with_whole_paths(config_file.validate(values, source="x"))
+    jobs = Jobs(in_containers(Settings(state_dir=tmp_path / "state"), ready), {})
+    containers = jobs.containers("job", tmp_path / "artifacts")
+    assert containers is not None
+    words = containers.argv("image:1", ["sh"], {})
+    for path in (tmp_path / "mine.jsonl", tmp_path / "tokenizer"):
+        assert f"--volume={path}:{path}:ro" in words

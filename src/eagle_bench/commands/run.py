@@ -80,6 +80,7 @@ def command(
     from eagle_bench.runs.folder_lock import alone_in, only_one
     from eagle_bench.runs.local_engines import (
         EXAMPLE,
+        in_containers,
         settings_for,
         with_local_place,
         with_local_tokenizer,
@@ -116,7 +117,7 @@ def command(
         ready = with_local_tokenizer(given, settings)
         preflight(ready)
         if addresses:
-            settings = settings.model_copy(update={"docker": ("docker",)})
+            settings = in_containers(settings, ready)
         ended = local_run.run(ready, settings, folder, say, addresses, resume)
         return _tell(ended, settings, folder, _go_on(config, folder, engines, slots, images), tell)
 

@@ -136,8 +136,9 @@ class Jobs:
         """How the job's tasks run in their images; None where they run as processes."""
         if not self._settings.docker:
             return None
-        readable = (key_file_of(self._settings), *self._settings.models.values())
-        return Containers(job_id, self._settings.docker, artifacts, readable, self._environment)
+        settings = self._settings
+        readable = (key_file_of(settings), *settings.models.values(), *settings.readable)
+        return Containers(job_id, settings.docker, artifacts, readable, self._environment)
 
     def _secrets(self) -> dict[str, tuple[str, ...]]:
         """Names of variables of this process that are secret, each with the tasks that get it; the jobs' own are not."""

@@ -112,6 +112,9 @@ class Settings(Part):
         default_factory=dict, description="secret variables of the user's environment -> the tasks that get them"
     )
     docker: tuple[str, ...] = Field((), description="runs tasks in their images: `docker`; without it, as processes")
+    readable: tuple[Path, ...] = Field(
+        (), description="what tasks in containers read of this machine, beside the models"
+    )
     faults: tuple[Fault, ...] = ()
 
     @field_validator("state_dir", "models", "secrets")

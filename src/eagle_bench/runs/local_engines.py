@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
@@ -42,6 +43,14 @@ def with_whole_paths(config: Config) -> Config:
     workload = config.workload.model_copy(update={"dataset": whole_path(config.workload.dataset)})
     tokenizer = whole_path(config.tokenizer) if config.tokenizer else None
     return config.model_copy(update={"workload": workload, "tokenizer": tokenizer})
+
+
+def in_containers(settings: Settings, config: Config) -> Settings:
+    """Settings under which tasks run in their images, and see there what the config names of this machine."""
+    named = (config.workload.dataset, config.tokenizer or "")
+    return settings.model_copy(
+        update={"docker": ("docker",), "readable": tuple(map(Path, filter(os.path.isabs, named)))}
+    )
 
 
 def settings_for(
